@@ -1,0 +1,1 @@
+"""Ground floor: domains, samples, classifiers, errors. Imports numpy only."""

@@ -1,0 +1,175 @@
+"""The error hierarchy, and the checks of arguments that every room shares.
+
+Every message has one grammar, ``Argument 'x' must be R, not GOT.``, followed by how to mend it.
+``GOT`` describes the argument that the caller wrote (a parameter, a column name, a shape); it never
+holds a value taken from private data.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+
+
+class GeomdpError(Exception):
+    """Base class of every error that geomdp raises on purpose."""
+
+
+class ArgumentError(GeomdpError, ValueError):
+    """An argument does not meet its requirement.
+
+    Args:
+        name: the argument's name as the caller knows it.
+        requirement: what it must be, completing "must be ...".
+        got: what it was, completing "not ..."; public facts only.
+        mend: one sentence saying how to repair the call.
+    """
+
+    def __init__(self, name: str, requirement: str, got: object, mend: str = "") -> None:
+        self.name, self.requirement, self.got, self.mend = name, requirement, str(got), mend
+        text = f"Argument '{name}' must be {requirement}, not {got}."
+        super().__init__(f"{text} {mend}" if mend else text)
+
+
+class TableError(ArgumentError):
+    """A table cannot be read as labelled records on the grid."""
+
+
+class CapacityError(ArgumentError):
+    """A request is sure to exceed the stated size; the message holds the estimate."""
+
+
+class InfeasibleError(ArgumentError):
+    """No tester guarantees anything at this n and epsilon."""
+
+
+class CertificateError(GeomdpError, ValueError):
+    """A certificate fails to verify; the message names the step."""
+
+
+class ProtocolError(GeomdpError, RuntimeError):
+    """A message of the counterpart is malformed, out of turn or out of range."""
+
+
+class BudgetError(GeomdpError, RuntimeError):
+    """A release would exceed a party's privacy budget; nothing was drawn."""
+
+
+class MissingExtraError(GeomdpError, ImportError):
+    """An optional dependency is missing; the message names the extra that brings it."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(
+            f"The package '{package}' is not installed. Install it with: pip install 'geomdp[{extra}]'"
+        )
+
+
+def describe(value: object) -> str:
+    """Return a short public description of an argument for an error message."""
+    if value is None or isinstance(value, (bool, int, float, Fraction)):
+        text = str(value)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:57] + "...")
+    return f"a {type(value).__name__}"
+
+
+def check_fraction(name: str, value: object) -> Fraction:
+    """Return a rational number exactly; a float is read as the decimal that it prints as.
+
+    Args:
+        name: argument name for the message.
+        value: int, Fraction, Decimal-like string ("0.1", "1/3") or finite float.
+
+    Returns:
+        The number as a Fraction; ``0.1`` gives 1/10, not the nearest binary fraction.
+
+    Raises:
+        ArgumentError: when it is not a finite number.
+
+    Example:
+        >>> check_fraction("epsilon", 0.1) == Fraction(1, 10)
+        True
+    """
+    requirement = "a finite number (int, Fraction, float or text such as '0.5' or '1/3')"
+    if isinstance(value, bool) or not isinstance(value, (Real, str)):
+        raise ArgumentError(name, requirement, describe(value))
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Real):
+        if not math.isfinite(float(value)):
+            raise ArgumentError(name, requirement, describe(float(value)))
+        return Fraction(repr(float(value)))
+    try:
+        return Fraction(str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        raise ArgumentError(name, requirement, describe(value)) from None
+
+
+def check_epsilon(value: object, name: str = "epsilon") -> Fraction:
+    """Return a privacy budget as an exact positive Fraction, at most 100.
+
+    Raises:
+        ArgumentError: when it is not a finite number with 0 < epsilon <= 100.
+
+    Example:
+        >>> check_epsilon("1/3")
+        Fraction(1, 3)
+    """
+    epsilon = check_fraction(name, value)
+    if not 0 < epsilon <= 100:
+        raise ArgumentError(
+            name, "a number with 0 < epsilon <= 100", describe(value), "Typical budgets are 0.1 to 4."
+        )
+    return epsilon
+
+
+def check_beta(value: object, name: str = "beta") -> Fraction:
+    """Return a failure probability as an exact Fraction strictly between 0 and 1.
+
+    Raises:
+        ArgumentError: otherwise.
+
+    Example:
+        >>> check_beta(0.1)
+        Fraction(1, 10)
+    """
+    beta = check_fraction(name, value)
+    if not 0 < beta < 1:
+        raise ArgumentError(name, "a number with 0 < beta < 1", describe(value), "The usual choice is 0.1.")
+    return beta
+
+
+def check_integer(name: str, value: object, lower: int, upper: int | None = None) -> int:
+    """Return an integer argument inside [lower, upper].
+
+    Raises:
+        ArgumentError: when it is not an integer, or outside the range.
+
+    Example:
+        >>> check_integer("levels", 16, 2)
+        16
+    """
+    requirement = f"an integer >= {lower}" + ("" if upper is None else f" and <= {upper}")
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise ArgumentError(name, requirement, describe(value))
+    number = int(value)
+    if number < lower or (upper is not None and number > upper):
+        raise ArgumentError(name, requirement, describe(number))
+    return number
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> str:
+    """Return a text argument that is one of the listed choices.
+
+    Raises:
+        ArgumentError: otherwise; the message lists the choices.
+
+    Example:
+        >>> check_choice("labels", "mixed", ("mixed", "disjoint"))
+        'mixed'
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ArgumentError(name, "one of " + ", ".join(map(repr, choices)), describe(value))
+    return value

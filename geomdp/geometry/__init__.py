@@ -1,0 +1,1 @@
+"""Arrangements, dichotomies and containers: exact combinatorial geometry of finite integer domains."""

@@ -1,0 +1,1 @@
+"""The mathematical programs, once and readably; the only room that imports a solver."""

@@ -1,0 +1,1 @@
+"""opt_H exactly: one file per algorithm behind one front door."""

@@ -1,0 +1,1 @@
+"""Messages, transcripts and parties: how two testers talk."""

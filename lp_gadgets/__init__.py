@@ -1,0 +1,1 @@
+"""lp_gadgets: hard instances for halfspace agreement, as explicit LP datasets."""

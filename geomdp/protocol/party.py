@@ -65,7 +65,7 @@ def integers(message: Message, key: str, length: int, bound: int = 2**53) -> lis
     good = isinstance(values, list) and len(values) == length
     if not good or not all(type(v) is int and abs(v) <= bound for v in values or ()):
         raise ProtocolError(
-            f"Message '{message.kind}' must hold '{key}', a list of {length} integers of size at most {bound}."
+            f"Message '{message.kind}' must hold '{key}': {length} integers of size at most {bound}."
         )
     return list(values or ())
 

@@ -1,0 +1,322 @@
+"""The command line: assess, plan, opt, inspect.
+
+stdout carries the result only: tables for people, or with --json one JSON object and nothing else. Notes,
+progress and errors go to stderr. Exit codes: 0 done, 2 bad input (nothing was written), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, GeomdpError, InfeasibleError
+from geomdp.core.sample import Sample
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="Can one classifier fit both datasets? Private two-party tests, and the exact optimum.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+class Labels(StrEnum):
+    """What labels the two parties hold."""
+
+    mixed = "mixed"
+    disjoint = "disjoint"
+
+
+class Classes(StrEnum):
+    """The class of classifiers."""
+
+    auto = "auto"
+    halfspaces = "halfspaces"
+    thresholds = "thresholds"
+
+
+Grid = Annotated[
+    Path, typer.Option("--grid", help="JSON file of the public grid (features with bounds and levels).")
+]
+Label = Annotated[str, typer.Option("--label", help="Name of the label column.")]
+Positive = Annotated[str, typer.Option("--positive", help="Label value that counts as +.")]
+Negative = Annotated[
+    str | None, typer.Option("--negative", help="Label value that counts as - (default: the other one).")
+]
+Epsilon = Annotated[str, typer.Option("--epsilon", help="Each party's privacy budget, e.g. 1, 0.5 or 1/3.")]
+Beta = Annotated[str, typer.Option("--beta", help="Largest probability of a wrong answer.")]
+LabelsOption = Annotated[Labels, typer.Option("--labels", help="disjoint: Alice holds only -, Bob only +.")]
+ClassesOption = Annotated[
+    Classes, typer.Option("--classes", help="auto: thresholds on one feature, else halfspaces.")
+]
+Tolerance = Annotated[int, typer.Option("--tolerance", help="Mistakes that still count as a match (t0).")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
+
+
+@app.command()
+def assess(
+    a: Annotated[Path, typer.Argument(metavar="A.csv", help="Alice's records (CSV or Parquet).")],
+    b: Annotated[Path, typer.Argument(metavar="B.csv", help="Bob's records (CSV or Parquet).")],
+    grid: Grid,
+    label: Label,
+    positive: Positive,
+    epsilon: Epsilon,
+    negative: Negative = None,
+    beta: Beta = "0.1",
+    labels: LabelsOption = Labels.mixed,
+    classes: ClassesOption = Classes.auto,
+    tolerance: Tolerance = 0,
+    tester: Annotated[str, typer.Option(help="A tester's name from `geomdp plan`, or auto.")] = "auto",
+    guarantee: Annotated[str | None, typer.Option(help="Take the row with this guarantee.")] = None,
+    force_uncertified: Annotated[
+        bool, typer.Option("--force-uncertified", help="Run below the certified size; the verdict says so.")
+    ] = False,
+    transcript: Annotated[
+        Path | None, typer.Option(help="Write everything that was released to this JSON file.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Simulate with seeded noise: repeatable, and private for nobody.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Decide privately whether one classifier fits both tables.
+
+    Both parties are played in this process: each one's code sees its own table, the public parameters and
+    the messages. Rows outside the grid count at its nearest edge.
+    """
+    from geomdp.testers.plan import plan as make_plan
+
+    domain = Domain.from_grid_file(grid)
+    S_A, S_B = (_read(domain, path, label, positive, negative) for path in (a, b))
+    with _progress("calibrating the noise") as progress:
+        plan = make_plan(
+            domain,
+            n=(S_A.n, S_B.n),
+            epsilon=epsilon,
+            beta=beta,
+            labels=labels.value,
+            tolerance=tolerance,
+            classes=classes.value,
+            progress=progress,
+        )
+    if tester != "auto":
+        row = plan.select(tester, guarantee)
+    else:
+        row = plan.best or (plan.nearest if force_uncertified else None)
+        if row is None:
+            raise _too_small(plan)
+    outcome = row.run(S_A, S_B, rng=seed, force_uncertified=force_uncertified)
+    if transcript is not None:
+        _write(transcript, outcome.transcript.to_dict())
+    if as_json:
+        _print_json(outcome.to_dict())
+        return
+    from geomdp.report import outcome_table
+
+    _print(outcome_table(outcome))
+    if S_A.n != S_B.n:
+        _note("The parties hold different numbers of records: all are used, none is padded or dropped.")
+
+
+@app.command()
+def plan(
+    grid: Grid,
+    n: Annotated[str, typer.Option("--n", help="Records per party, or two numbers: 20000,15000.")],
+    epsilon: Epsilon,
+    beta: Beta = "0.1",
+    labels: LabelsOption = Labels.mixed,
+    classes: ClassesOption = Classes.auto,
+    tolerance: Tolerance = 0,
+    as_json: Json = False,
+) -> None:
+    """Show what each tester guarantees, before any data is touched."""
+    from geomdp.testers.plan import plan as make_plan
+
+    domain = Domain.from_grid_file(grid)
+    with _progress("calibrating the noise") as progress:
+        made = make_plan(
+            domain,
+            n=_sizes(n),
+            epsilon=epsilon,
+            beta=beta,
+            labels=labels.value,
+            tolerance=tolerance,
+            classes=classes.value,
+            progress=progress,
+        )
+    if as_json:
+        _print_json(made.to_dict())
+        return
+    from geomdp.report import plan_notes, plan_table
+
+    _print(plan_table(made), *plan_notes(made))
+
+
+@app.command()
+def opt(
+    tables: Annotated[
+        list[Path], typer.Argument(metavar="A.csv [B.csv ...]", help="Tables to pool (CSV or Parquet).")
+    ],
+    grid: Grid,
+    label: Label,
+    positive: Positive,
+    negative: Negative = None,
+    classes: ClassesOption = Classes.auto,
+    as_json: Json = False,
+) -> None:
+    """Compute the least number of mistakes of any classifier, exactly. Not private."""
+    from geomdp.opt.halfspace import opt_halfspace
+    from geomdp.opt.threshold import opt_threshold
+
+    domain = Domain.from_grid_file(grid)
+    samples = [_read(domain, path, label, positive, negative) for path in tables]
+    thresholds = classes is Classes.thresholds or (classes is Classes.auto and domain.ordered)
+    with _progress("searching") as progress:
+        result = opt_threshold(*samples) if thresholds else opt_halfspace(*samples, progress=progress)
+    clipped = sum(sample.clipped for sample in samples)
+    if as_json:
+        kind = "thresholds" if thresholds else "halfspaces"
+        _print_json({**result.to_dict(), "classes": kind, "clipped": clipped})
+        return
+    from geomdp.report import opt_table
+
+    _print(opt_table(result, domain))
+    if clipped:
+        _note(f"{clipped} rows lay outside the grid and count at its nearest edge.")
+
+
+@app.command()
+def inspect(
+    table: Annotated[Path, typer.Argument(metavar="A.csv", help="Your own table (CSV or Parquet).")],
+    grid: Grid,
+    label: Label,
+    positive: Positive,
+    negative: Negative = None,
+    as_json: Json = False,
+) -> None:
+    """Check your own table against the grid. The answer is about private data: keep it to yourself."""
+    domain = Domain.from_grid_file(grid)
+    sample = _read(domain, table, label, positive, negative)
+    facts: dict[str, Any] = {
+        "n": sample.n,
+        "positive": int(sample.positives.sum()),
+        "negative": int(sample.negatives.sum()),
+        "occupied_cells": len(sample.cells),
+        "cells": domain.m,
+        "clipped": sample.clipped,
+    }
+    if as_json:
+        _print_json(facts)
+        return
+    from geomdp.report import data_notes
+
+    _print(data_notes(facts.items()))
+
+
+def main() -> None:
+    """Run the command line; bad input ends with a sentence on stderr and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except GeomdpError as error:
+        sys.stderr.write(f"geomdp: {error}\n")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.stderr.write("geomdp: interrupted; nothing was written\n")
+        sys.exit(130)
+
+
+def _version(shown: bool) -> None:
+    if shown:
+        from geomdp import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def _read(domain: Domain, path: Path, label: str, positive: str, negative: str | None) -> Sample:
+    return Sample.from_table(domain, path, label=label, positive=positive, negative=negative)
+
+
+def _sizes(text: str) -> int | tuple[int, int]:
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (1, 2):
+        raise ArgumentError("n", "an integer or two joined by a comma, e.g. 20000,15000", repr(text))
+    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def _too_small(plan: Any) -> InfeasibleError:
+    nearest = plan.nearest
+    need = "within reach of a tester"
+    if nearest is not None:
+        need = f"large enough for resolution {nearest.resolution}, the least that any tester guarantees here"
+    return InfeasibleError(
+        "n",
+        need,
+        str(plan.setting.n),
+        "Raise epsilon, coarsen the grid, pool more records, or add --force-uncertified for a verdict "
+        "that is labelled uncertified.",
+    )
+
+
+@contextlib.contextmanager
+def _progress(title: str) -> Iterator[Callable[[float], None] | None]:
+    """Yield a progress callback that draws on stderr, or None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def _print(*parts: Any) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=120)
+    for part in parts:
+        console.print(part, markup=False) if isinstance(part, str) else console.print(part)
+
+
+def _print_json(document: Any) -> None:
+    sys.stdout.write(json.dumps(document) + "\n")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(text + "\n")
+
+
+def _write(path: Path, document: Any) -> None:
+    try:
+        path.write_text(json.dumps(document) + "\n", encoding="utf-8")
+    except OSError:
+        raise ArgumentError("transcript", "a path that can be written", repr(str(path))) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,292 @@
+"""The planner: which tester guarantees what, before any data is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, InfeasibleError, check_choice, check_epsilon, check_integer
+from geomdp.core.sample import Sample
+from geomdp.privacy.sampler import Sampler, SecureSampler, SimSampler
+from geomdp.protocol.transcript import PARTIES
+from geomdp.testers.base import Outcome, Setting, Tester, check_samples
+
+Progress = Callable[[float], None] | None
+
+
+@dataclass(frozen=True)
+class PlanRow:
+    """One tester in one setting, with what it guarantees there.
+
+    Attributes:
+        tester: the tester itself.
+    """
+
+    tester: Tester
+
+    @property
+    def name(self) -> str:
+        """The protocol's name."""
+        return self.tester.name
+
+    @property
+    def resolution(self) -> int | None:
+        """The least t for which Far is owed whenever opt >= t; None where nothing is certified."""
+        return self.tester.resolution
+
+    @property
+    def guarantee(self) -> str:
+        """What the resolution rests on: a key of :data:`geomdp.testers.base.GUARANTEES`."""
+        return self.tester.guarantee
+
+    @property
+    def feasible(self) -> bool:
+        """True if opt can reach the resolution at these numbers of records."""
+        return self.tester.feasible
+
+    @property
+    def trusted(self) -> bool:
+        """True if a third party must be trusted with both datasets."""
+        return self.tester.trusted
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is guaranteed, or ""."""
+        if self.tester.reason or self.feasible:
+            return self.tester.reason
+        return f"opt cannot exceed {self.tester.setting.largest_opt} at these numbers of records"
+
+    def run(
+        self,
+        S_A: Sample,
+        S_B: Sample,
+        *,
+        rng: np.random.Generator | int | None = None,
+        force_uncertified: bool = False,
+    ) -> Outcome:
+        """Run the protocol once on two samples.
+
+        Args:
+            S_A, S_B: the parties' samples on the plan's domain, with the planned numbers of records.
+            rng: None for a real release from the operating system's entropy. A numpy Generator or a seed
+                gives a simulated run: repeatable, marked as simulated, and private for nobody.
+            force_uncertified: run although nothing is guaranteed at these sizes; the outcome says so.
+
+        Returns:
+            The outcome, with the transcript and each party's exact privacy loss.
+
+        Raises:
+            ArgumentError: when a sample is not what was planned.
+            InfeasibleError: when the tester guarantees nothing here and the run is not forced.
+        """
+        setting = self.tester.setting
+        check_samples(setting, S_A, S_B)
+        if not self.feasible and not force_uncertified:
+            raise InfeasibleError(
+                "n",
+                f"large enough for resolution {self.resolution} of tester '{self.name}'",
+                f"{setting.n} ({self.reason})",
+                "Raise epsilon or n, coarsen the grid, or force a run that is labelled uncertified.",
+            )
+        if self.resolution is None:
+            raise InfeasibleError(
+                "tester", "one that can run on this domain", f"'{self.name}': {self.reason}"
+            )
+        alice, bob = _samplers(rng)
+        finding = self.tester.converse(S_A, S_B, alice, bob)
+        spent = {name: finding.transcript.spent(name) for name in PARTIES}
+        return Outcome(
+            verdict=finding.verdict,
+            tester=self.name,
+            resolution=self.resolution,
+            guarantee=self.guarantee,
+            certified=self.feasible,
+            simulated=alice.simulated or bob.simulated,
+            trusted=self.trusted,
+            setting=setting,
+            spent=spent,
+            opt_interval=finding.opt_interval,
+            party_intervals=finding.party_intervals,
+            gap_interval=finding.gap_interval,
+            classifier=finding.classifier,
+            transcript=finding.transcript,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as JSON values."""
+        return {
+            "name": self.name,
+            "resolution": self.resolution,
+            "guarantee": self.guarantee,
+            "feasible": self.feasible,
+            "trusted": self.trusted,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Every tester for one public setting, least resolution first.
+
+    Attributes:
+        setting: the public setting.
+        testers: the rows.
+    """
+
+    setting: Setting
+    testers: tuple[PlanRow, ...]
+
+    @property
+    def best(self) -> PlanRow | None:
+        """The feasible row of least resolution that needs no trusted party and always answers; or None."""
+        able = [row for row in self.testers if row.feasible and _eligible(row)]
+        return min(able, key=_resolution, default=None)
+
+    @property
+    def nearest(self) -> PlanRow | None:
+        """The row that :attr:`best` would be at larger n: the least resolution, feasible or not."""
+        able = [row for row in self.testers if row.resolution is not None and _eligible(row)]
+        return min(able, key=_resolution, default=None)
+
+    def select(self, name: str, guarantee: str | None = None) -> PlanRow:
+        """Return the row of least resolution with this name (and guarantee).
+
+        Raises:
+            ArgumentError: when there is none; the message lists the rows.
+        """
+        rows = [r for r in self.testers if r.name == name and guarantee in (None, r.guarantee)]
+        rows = [r for r in rows if guarantee or r.guarantee != "unless-inconclusive"] or rows
+        if not rows:
+            known = ", ".join(f"'{r.name}' ({r.guarantee})" for r in self.testers)
+            raise ArgumentError("tester", f"one of {known}", f"'{name}'")
+        return min(rows, key=_resolution)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as JSON values."""
+        setting = self.setting
+        best = self.best
+        return {
+            "testers": [row.to_dict() for row in self.testers],
+            "best": None if best is None else best.name,
+            "best_guarantee": None if best is None else best.guarantee,
+            "domain": setting.domain.to_dict(),
+            "classes": setting.classes,
+            "n": setting.n,
+            "n_alice": setting.n_alice,
+            "n_bob": setting.n_bob,
+            "epsilon": float(setting.epsilon),
+            "beta": float(setting.beta),
+            "labels": setting.labels,
+            "tolerance": setting.tolerance,
+        }
+
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{r.name}[{r.guarantee}]: {r.resolution}" for r in self.testers)
+        return f"Plan({self.setting.domain!r}, epsilon={self.setting.epsilon}, {rows})"
+
+
+def plan(
+    domain: Domain,
+    *,
+    n: int | tuple[int, int],
+    epsilon: Any,
+    beta: Any = 0.1,
+    labels: str = "mixed",
+    tolerance: int = 0,
+    classes: str = "auto",
+    progress: Progress = None,
+) -> Plan:
+    """Return every tester with the smallest resolution that it guarantees.
+
+    A tester of resolution t answers Match with probability >= 1 - beta whenever opt <= tolerance, and Far
+    with probability >= 1 - beta whenever opt >= t. Between the two it promises nothing.
+
+    Args:
+        domain: the public domain.
+        n: records per party, or the pair (n_alice, n_bob).
+        epsilon: each party's whole privacy budget, 0 < epsilon <= 100; a Fraction, text or number.
+        beta: failure probability, 0 < beta < 1.
+        labels: "mixed", or "disjoint" if all of Alice's labels are -1 and all of Bob's +1.
+        tolerance: t0 >= 0, the number of mistakes that still counts as a match.
+        classes: "halfspaces", "thresholds" (one feature), or "auto": thresholds on ordered domains.
+        progress: told the fraction done while noise tables are simulated (they are cached on disk).
+
+    Returns:
+        The plan; ``.best`` is the row to run.
+
+    Raises:
+        ArgumentError: on any argument outside its range.
+
+    Example:
+        >>> p = plan(Domain.line(2**16), n=1000, epsilon=1, labels="disjoint")
+        >>> p.best.resolution <= 60
+        True
+    """
+    if not isinstance(domain, Domain):
+        raise ArgumentError("domain", "a Domain", f"a {type(domain).__name__}")
+    check_choice("classes", classes, ("auto", "halfspaces", "thresholds"))
+    if classes == "auto":
+        classes = "thresholds" if domain.ordered else "halfspaces"
+    n_alice, n_bob = _sizes(n)
+    setting = Setting(domain, n_alice, n_bob, check_epsilon(epsilon), beta, labels, tolerance, classes)
+    rows = [PlanRow(tester) for tester in _testers(setting, progress)]
+    return Plan(setting, tuple(sorted(rows, key=_resolution)))
+
+
+def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
+    """Yield every tester that is defined for the setting."""
+    from geomdp.testers.curator import Curator
+    from geomdp.testers.elimination import HalfspaceElimination
+    from geomdp.testers.histogram import OneWay, TwoHistograms
+    from geomdp.testers.interior_point import InteriorPoint
+
+    if setting.domain.m <= 2**20:
+        halves = _halves(progress)
+        for simulated in (False, True):
+            yield OneWay(setting, simulated=simulated, progress=next(halves))
+            yield TwoHistograms(setting, simulated=simulated, progress=next(halves))
+    if setting.classes == "thresholds":
+        yield InteriorPoint(setting)
+    else:
+        for constants, guarantee in (
+            ("calibrated", "analytic"),
+            ("calibrated", "unless-inconclusive"),
+            ("paper", "analytic"),
+        ):
+            yield HalfspaceElimination(setting, constants=constants, guarantee=guarantee)
+    yield Curator(setting)
+
+
+def _halves(progress: Progress) -> Iterator[Progress]:
+    """Yield four progress callbacks; only the last two testers simulate, half of the bar each."""
+    yield from (None, None)
+    for start in (0.0, 0.5):
+        yield None if progress is None else (lambda done, start=start: progress(start + done / 2))
+
+
+def _sizes(n: Any) -> tuple[int, int]:
+    pair = n if isinstance(n, (tuple, list)) else (n, n)
+    if len(pair) != 2:
+        raise ArgumentError("n", "an integer or a pair of integers", f"a sequence of length {len(pair)}")
+    return check_integer("n", pair[0], 1), check_integer("n", pair[1], 1)
+
+
+def _eligible(row: PlanRow) -> bool:
+    return not row.trusted and row.guarantee != "unless-inconclusive"
+
+
+def _resolution(row: PlanRow) -> float:
+    return float("inf") if row.resolution is None else row.resolution
+
+
+def _samplers(rng: np.random.Generator | int | None) -> tuple[Sampler, Sampler]:
+    if rng is None:
+        return SecureSampler(), SecureSampler()
+    if isinstance(rng, np.random.Generator):
+        rng = int(rng.integers(2**63))
+    alice, bob = SimSampler(check_integer("rng", rng, 0)).spawn(2)
+    return alice, bob

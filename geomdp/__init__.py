@@ -13,5 +13,11 @@ from geomdp.core.errors import InfeasibleError as InfeasibleError
 from geomdp.core.errors import ProtocolError as ProtocolError
 from geomdp.core.errors import TableError as TableError
 from geomdp.core.sample import Sample as Sample
+from geomdp.opt.halfspace import opt_halfspace as opt_halfspace
+from geomdp.opt.result import OptResult as OptResult
+from geomdp.opt.threshold import opt_threshold as opt_threshold
+from geomdp.testers.base import Outcome as Outcome
+from geomdp.testers.plan import Plan as Plan
+from geomdp.testers.plan import plan as plan
 
 __version__ = "0.1.0"

@@ -64,7 +64,7 @@ def cached(key: Mapping[str, Any], compute: Callable[[], NDArray[np.int64]]) -> 
 
 def _load(path: Path, text: str) -> NDArray[np.int64] | None:
     try:
-        with np.load(path, allow_pickle=False) as entry:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as entry:
             if str(entry["key"]) != text or entry["table"].dtype != np.int64:
                 return None
             return np.asarray(entry["table"])

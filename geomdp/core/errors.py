@@ -108,19 +108,19 @@ def check_fraction(name: str, value: object) -> Fraction:
 
 
 def check_epsilon(value: object, name: str = "epsilon") -> Fraction:
-    """Return a privacy budget as an exact positive Fraction, at most 100.
+    """Return a privacy budget as an exact Fraction between 10^-6 and 100.
 
     Raises:
-        ArgumentError: when it is not a finite number with 0 < epsilon <= 100.
+        ArgumentError: when it is not a finite number with 10^-6 <= epsilon <= 100.
 
     Example:
         >>> check_epsilon("1/3")
         Fraction(1, 3)
     """
     epsilon = check_fraction(name, value)
-    if not 0 < epsilon <= 100:
+    if not Fraction(1, 10**6) <= epsilon <= 100:
         raise ArgumentError(
-            name, "a number with 0 < epsilon <= 100", describe(value), "Typical budgets are 0.1 to 4."
+            name, "a number with 0.000001 <= epsilon <= 100", describe(value), "Typical budgets are 0.1 to 4."
         )
     return epsilon
 

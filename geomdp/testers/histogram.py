@@ -14,11 +14,14 @@ Source: the finite-domain setting of the paper (Section 4); neither tester is in
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace, Threshold
+from geomdp.core.domain import Domain
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
@@ -26,6 +29,9 @@ from geomdp.protocol.party import Party, converse, integers
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Finding, Interval, Setting, Tester
 from geomdp.testers.histogram_law import Calibration, FieldNoise, Progress, class_count
+
+if TYPE_CHECKING:
+    from geomdp.geometry.arrangement import Dichotomies
 
 #: The joint classifier is selected privately from an explicit list only up to this many list entries.
 MOST_LISTED = 50_000_000
@@ -119,9 +125,7 @@ def _scores(setting: Setting, v: NDArray[np.int64]) -> NDArray[np.int64]:
     if setting.classes == "thresholds":
         before = np.concatenate([[0], np.cumsum(v)])
         return np.asarray(before[-1] - 2 * before, dtype=np.int64)
-    from geomdp.geometry.arrangement import dichotomies
-
-    signs = dichotomies(setting.domain).signs
+    signs = _enumerated(setting.domain).signs
     scores = [block.astype(np.int64) @ v for block in np.array_split(signs, max(1, len(signs) // 4096))]
     return np.concatenate(scores)
 
@@ -129,9 +133,14 @@ def _scores(setting: Setting, v: NDArray[np.int64]) -> NDArray[np.int64]:
 def _listed(setting: Setting, index: int) -> Halfspace | Threshold:
     if setting.classes == "thresholds":
         return Threshold(index)
+    return Halfspace.of(_enumerated(setting.domain).weights[index])
+
+
+@lru_cache(maxsize=2)
+def _enumerated(domain: Domain) -> Dichotomies:
     from geomdp.geometry.arrangement import dichotomies
 
-    return Halfspace.of(dichotomies(setting.domain).weights[index])
+    return dichotomies(domain)
 
 
 class _HistogramTester(Tester):

@@ -173,9 +173,9 @@ class Calibration:
 
     def down(self, level: Fraction) -> int | None:
         """Return q2 with P(some classifier's noise <= -q2) <= level, or None if it cannot be certified."""
-        if self.simulated:
-            return self.noise.sup_simulated(level, self.extra, self.progress)
         try:
+            if self.simulated:
+                return self.noise.sup_simulated(level, self.extra, self.progress)
             return self.noise.sup_analytic(level, self.extra)
         except CapacityError:
             return None

@@ -208,7 +208,7 @@ def plan(
     Args:
         domain: the public domain.
         n: records per party, or the pair (n_alice, n_bob).
-        epsilon: each party's whole privacy budget, 0 < epsilon <= 100; a Fraction, text or number.
+        epsilon: each party's whole privacy budget, 10^-6 <= epsilon <= 100; a Fraction, text or number.
         beta: failure probability, 0 < beta < 1.
         labels: "mixed", or "disjoint" if all of Alice's labels are -1 and all of Bob's +1.
         tolerance: t0 >= 0, the number of mistakes that still counts as a match.

@@ -222,8 +222,7 @@ def test_audit_catches_a_selection_at_twice_its_rate():
     fields = [(0, 0), (2, -2), (-2, 2), (1, 1), (-3, 0)]
 
     def worst(bug):
-        audits = [worst_log_ratio(lambda data, y=y: _answer_law(data, (y, 0, 0), bug), pairs) for y in fields]
-        return audits
+        return [worst_log_ratio(lambda data, y=y: _answer_law(data, (y, 0, 0), bug), pairs) for y in fields]
 
     assert all(audit.log_upper <= 0.25 + 1e-9 for audit in worst(None))
     assert any(audit.violates(Fraction(1, 4)) for audit in worst("selection"))

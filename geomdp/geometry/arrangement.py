@@ -1,0 +1,279 @@
+"""Dual discretisation: one integer representative for every labelling of a domain by a halfspace.
+
+Labellings follow sign(0) = +1. The set is complete and free of repetitions by proof: every
+representative's labels are computed in integers, they are pairwise different, and their number equals
+:func:`count_dichotomies`, which is found another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.classifier import Halfspace, integer_array, products
+from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, CapacityError, GeomdpError, check_choice, check_integer, describe
+from geomdp.core.sample import Sample
+from geomdp.geometry.count import count_chambers, count_dichotomies
+from geomdp.geometry.cyclic import strata
+from geomdp.geometry.flats import Lines, compact_minors
+from geomdp.geometry.restrict import chambers_by_restriction
+from geomdp.geometry.rounding import round_witnesses
+from geomdp.geometry.walk import half_chambers
+
+__all__ = ["Dichotomies", "Estimate", "count_dichotomies", "dichotomies", "estimate"]
+
+#: More dichotomies than this are refused unless ``limit`` allows them.
+DEFAULT_LIMIT = 5_000_000
+#: Labels evaluated at a time (entries of a block of inner products).
+BLOCK = 2**21
+#: Seeds of hash keys and of perturbations inside cells: geometry of a public domain, no privacy.
+HASH_SEED, SPREAD_SEED = 2024, 2025
+
+
+@dataclass(frozen=True)
+class Dichotomies:
+    """All labellings of a domain by halfspaces, each with one integer representative.
+
+    Attributes:
+        domain: the domain X of m points.
+        weights: (N, d) integers; row i labels x with +1 iff <w_i, x> >= 0.
+        packed: (N, ceil(m/8)) uint8, labels as bits (1 for +1), most significant bit first.
+        generic: True if no representative has <w, x> = 0 at a non-zero domain point.
+
+    Example:
+        >>> W = dichotomies(Domain([[0, 1], [1, 1]]))
+        >>> len(W), sorted(map(tuple, W.signs.tolist()))
+        (4, [(-1, -1), (-1, 1), (1, -1), (1, 1)])
+    """
+
+    domain: Domain
+    weights: NDArray[Any]
+    packed: NDArray[np.uint8]
+    generic: bool
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def signs(self) -> NDArray[np.int8]:
+        """(N, m) labels +1 / -1, written out on first use; see :meth:`blocks` for large sets."""
+        return _unpack(self.packed, self.domain.m)
+
+    def blocks(self, size: int | None = None) -> Iterator[tuple[slice, NDArray[np.int8]]]:
+        """Yield (rows, labels) for consecutive rows, so that the (N, m) array is never written out.
+
+        Args:
+            size: rows per block; by default about two million labels.
+        """
+        size = max(1, BLOCK // self.domain.m) if size is None else check_integer("size", size, 1)
+        for start in range(0, len(self), size):
+            rows = slice(start, min(start + size, len(self)))
+            yield rows, _unpack(self.packed[rows], self.domain.m)
+
+    def classifier(self, index: int) -> Halfspace:
+        """Return representative number ``index`` as a classifier."""
+        return Halfspace.of(self.weights[index])
+
+    def mistakes(self, sample: Sample) -> NDArray[np.int64]:
+        """Return f(w) = the number of records that each representative labels wrongly, shape (N,).
+
+        Eight cells are priced at a time through a table of their 256 label patterns.
+
+        Example:
+            >>> D = Domain([[0, 1], [1, 1]])
+            >>> W = dichotomies(D)
+            >>> S = Sample.from_counts(D, [0, 3], [2, 0])
+            >>> int(W.mistakes(S).min()), int(W.mistakes(S).max())
+            (0, 5)
+        """
+        if not isinstance(sample, Sample):
+            raise ArgumentError("sample", "a Sample", describe(sample))
+        if sample.domain != self.domain:
+            raise ArgumentError("sample", "a sample on the same domain", "one on another domain")
+        net = np.zeros(8 * self.packed.shape[1], dtype=np.int64)
+        net[: self.domain.m] = sample.net
+        total = np.full(len(self), int(sample.positives.sum()), dtype=np.int64)
+        patterns = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.int64)
+        for byte in np.flatnonzero(net.reshape(-1, 8).any(axis=1)):
+            total -= (patterns @ net[8 * byte : 8 * byte + 8])[self.packed[:, byte]]
+        return total
+
+    def __repr__(self) -> str:
+        return f"Dichotomies(N={len(self)}, domain={self.domain!r})"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What an enumeration will take.
+
+    Attributes:
+        count: the exact number of dichotomies.
+        bytes: memory at the peak, about.
+        seconds: time on one thread, a rough guess for an ordinary core.
+    """
+
+    count: int
+    bytes: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.count:,} dichotomies, about {self.bytes / 1e9:.2g} GB and {self.seconds:.2g} s"
+
+
+def estimate(domain: Domain) -> Estimate:
+    """Return the exact number of dichotomies with the memory and time that listing them takes.
+
+    Example:
+        >>> estimate(Domain([[0, 1], [1, 1]])).count
+        4
+    """
+    count = count_dichotomies(domain)
+    labels = -(-domain.m // 8)
+    table = 8 * (1 << max(2, count.bit_length()))
+    size = count * (labels + 8 * domain.d + 8 * domain.d // 2 + 4) + table + 80 * BLOCK
+    seconds = count * (2e-7 * 2 ** max(domain.d - 2, 0) + 2.5e-9 * domain.m * domain.d)
+    return Estimate(count, size, seconds)
+
+
+def dichotomies(
+    domain: Domain,
+    *,
+    method: str = "walk",
+    generic: bool = False,
+    limit: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Dichotomies:
+    """Return one integer representative w for every labelling x -> +1 iff <w, x> >= 0 of the domain.
+
+    Args:
+        domain: m points in Z^d, degenerate or not.
+        method: "walk" (circles with hashing) or "lp" (tree of sign vectors, one linear program each).
+        generic: move the representatives inside their cells into linearly general position (a few more
+            bits). On pointed domains no representative ever lies on a hyperplane x^perp, asked or not.
+        limit: refuse more dichotomies than this; 5 million by default.
+        progress: called with the fraction done, from 0 to 1.
+
+    Returns:
+        The labellings, each once; N of them, N = count_dichotomies(domain).
+
+    Raises:
+        CapacityError: before any work, with count, memory and time, when N exceeds the limit.
+
+    Source: paper, Lemma 4.3.
+
+    Example:
+        >>> D = Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
+        >>> W = dichotomies(D)
+        >>> bool((np.where(W.weights @ D.points.T >= 0, 1, -1) == W.signs).all()), len(W)
+        (True, 174)
+    """
+    check_choice("method", method, ("walk", "lp"))
+    if not isinstance(domain, Domain):
+        raise ArgumentError("domain", "a Domain", describe(domain))
+    top = DEFAULT_LIMIT if limit is None else check_integer("limit", limit, 1)
+    guess = estimate(domain)
+    if guess.count > top:
+        raise CapacityError(
+            "domain",
+            f"one of at most {top:,} dichotomies",
+            str(guess),
+            "Use fewer levels, or pass limit= to allow it.",
+        )
+    pieces, share = [], 0.0
+    for stratum in strata(domain.points, domain.pointed):
+        size = count_chambers(stratum.lines.rows)
+        inner = _inside(stratum.lines, size, generic, _part(progress, share, size / guess.count))
+        pieces.append(products(np.ascontiguousarray(stratum.lift.T), np.ascontiguousarray(inner.T)).T)
+        share += size / guess.count
+    weights = np.ascontiguousarray(np.concatenate(pieces))
+    result = _verified(domain, weights, guess.count)
+    if progress is not None:
+        progress(1.0)
+    return result
+
+
+def _part(
+    progress: Callable[[float], None] | None, start: float, share: float
+) -> Callable[[float], None] | None:
+    """Return a progress callback for a part of the work; the final check is the last tenth."""
+    if progress is None:
+        return None
+    return lambda fraction: progress(0.9 * (start + share * fraction))
+
+
+def _inside(
+    lines: Lines, count: int, generic: bool, progress: Callable[[float], None] | None
+) -> NDArray[Any]:
+    """Return one integer vector (r entries) inside every chamber of the hyperplanes of the lines."""
+    rows, r = lines.rows, lines.rank
+    if r == 0:
+        return np.zeros((1, 0), dtype=np.int64)
+    found = None
+    if compact_minors(rows)[0]:
+        found = half_chambers(rows, count, np.random.default_rng(HASH_SEED), progress)
+    if found is None:
+        return integer_array("weights", chambers_by_restriction(rows.tolist(), r, progress), 2)
+    half = round_witnesses(*found, np.random.default_rng(SPREAD_SEED) if generic else None)
+    return np.concatenate([half, -half])
+
+
+def _verified(domain: Domain, weights: NDArray[Any], count: int) -> Dichotomies:
+    """Label the domain in integers; prove that the labellings are distinct and that none is missing."""
+    packed = np.empty((len(weights), -(-domain.m // 8)), dtype=np.uint8)
+    zeros = 0
+    points = domain.points
+    trivial = ~(points != 0).any(axis=1)
+    size = max(1, BLOCK // domain.m)
+    evaluate = _evaluator(points, weights)
+    for start in range(0, len(weights), size):
+        values = evaluate(weights[start : start + size])
+        packed[start : start + size] = np.packbits(values >= 0, axis=1)
+        zeros += int((values == 0).sum()) - int(trivial.sum()) * len(values)
+    if len(weights) != count or not _distinct(packed):
+        raise GeomdpError("The enumeration of dichotomies failed its own check; please report this domain.")
+    return Dichotomies(domain, weights, packed, zeros == 0)
+
+
+def _evaluator(points: NDArray[Any], weights: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return an exact product W -> W @ points.T in the fastest number type that cannot round or wrap."""
+    if points.dtype != object and weights.dtype != object and len(weights):
+        top = int(np.abs(weights).max()) * int(np.abs(points).sum(axis=1).max())
+        if top < 2**53:
+            columns = points.T.astype(np.float64)
+            return lambda W: np.asarray(W.astype(np.float64) @ columns)
+        if top < 2**62:
+            return lambda W: np.asarray(W @ points.T)
+    wide = points.astype(object).T
+    return lambda W: np.asarray(W.astype(object) @ wide)
+
+
+def _distinct(packed: NDArray[np.uint8]) -> bool:
+    """Return whether all rows differ: by different hashes, or where hashes agree, row by row."""
+    rng = np.random.default_rng(7)
+    code = np.zeros(len(packed), dtype=np.uint64)
+    words = -(-packed.shape[1] // 8)
+    for word in range(words):
+        part = packed[:, 8 * word : 8 * word + 8]
+        if part.shape[1] < 8:
+            part = np.pad(part, ((0, 0), (0, 8 - part.shape[1])))
+        x = np.ascontiguousarray(part).view(np.uint64)[:, 0]
+        code = (code ^ x ^ rng.integers(0, 2**64, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        code ^= code >> np.uint64(29)
+        code *= np.uint64(0xBF58476D1CE4E5B9)
+        code ^= code >> np.uint64(32)
+    if len(np.unique(code)) == len(code):
+        return True
+    return len(np.unique(packed, axis=0)) == len(packed)
+
+
+def _unpack(packed: NDArray[np.uint8], m: int) -> NDArray[np.int8]:
+    bits = np.unpackbits(packed, axis=1, count=m).view(np.int8)
+    bits *= 2
+    bits -= 1
+    return bits

@@ -1,0 +1,206 @@
+"""Cutting the space of linear halfspaces into simplicial cones, and merging what the cones contain.
+
+A linear halfspace H_z = {w : <z, w> > 0} is a direction z in R^d; a point w splits the directions by the
+plane w^perp. For a simplicial cone with generators g_1..g_d the set
+
+    C = {w : max_i <g_i, w> > 0}
+
+contains H_z for every z in the cone, because <z, w> is a non-negative combination of the <g_i, w>. So cones
+that cover R^d give sets that cover every halfspace. Cutting the edge that most points cross, at their
+median, halves the crossing points quickly. Source: the cutting behind the containers (paper, Lemma 4.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Values within this distance of zero count as positive; points are scaled to largest coordinate 1. Rounding
+#: in the cut generators and their values stays below 1e-12, so a container is only ever enlarged by it.
+TOLERANCE = 1e-9
+#: Most cones that a cutting may have.
+MAX_CONES = 200_000
+#: Most members for which pairs are merged.
+MAX_MERGED = 1_500
+_MAX_DEPTH = 600
+
+Progress = Callable[[float], None] | None
+
+
+class CuttingError(Exception):
+    """The set is too degenerate for a cutting by cones; the caller lists its halfspaces instead."""
+
+
+def unit_points(W: NDArray[Any]) -> NDArray[np.float64]:
+    """Return integer points scaled to largest absolute coordinate 1 (zero rows stay zero), as float64.
+
+    Example:
+        >>> unit_points(np.array([[2, -4], [0, 0]])).tolist()
+        [[0.5, -1.0], [0.0, 0.0]]
+    """
+    if W.dtype == object:
+        rows = [[int(v) for v in row] for row in W.tolist()]
+        scaled = [[v / max(1, *(abs(u) for u in row)) for v in row] for row in rows]
+        return np.array(scaled, dtype=np.float64).reshape(W.shape)
+    top = np.abs(W).max(axis=1, keepdims=True, initial=1)
+    return np.ascontiguousarray(W / top.astype(np.float64))
+
+
+def frame(d: int) -> NDArray[np.float64]:
+    """Return d fixed, well conditioned directions in no special position: the edges of the first 2^d cones."""
+    rows = np.eye(d)
+    for i in range(d):
+        for j in range(d):
+            if i != j:
+                rows[i, j] = ((7 * i + 11 * j + 3 * i * j) % 13 - 6) / (13.7 * d)
+    return rows
+
+
+def cut(
+    points: NDArray[np.float64], most: int, limit: int, *, progress: Progress = None
+) -> NDArray[np.float64]:
+    """Return cones whose sets cover every halfspace of at most `most` points and hold at most `limit` each.
+
+    Cones in which every halfspace surely holds more than `most` points are left out.
+
+    Args:
+        points: (N, d) scaled points.
+        most: the largest halfspace that must be covered, in points.
+        limit: the largest set allowed, in points; most <= limit.
+
+    Returns:
+        (c, d, d) generators, one row each.
+
+    Raises:
+        CuttingError: when the points are too degenerate to be cut, or too many cones would be needed.
+    """
+    from geomdp.geometry import _container_kernels as kernels
+
+    d = points.shape[1]
+    base = frame(d)
+    at_base = kernels.values(points, base)
+    tolerance = 2 * TOLERANCE
+    leaves: list[NDArray[np.float64]] = []
+    stack = []
+    for pattern in range(2**d):
+        signs = np.array([1.0 if pattern >> i & 1 else -1.0 for i in range(d)])
+        sure, X = kernels.child(at_base * signs, 0, 0, 0.0, tolerance)
+        stack.append((base * signs[:, None], sure, X, 0))
+    total, done = float(len(stack)), 0.0
+    while stack:
+        generators, sure, X, depth = stack.pop()
+        if sure > most or sure + len(X) <= limit:
+            if sure <= most:
+                leaves.append(generators)
+            done += 2.0**-depth
+            if progress is not None:
+                progress(min(1.0, done / total))
+            continue
+        changes = kernels.edge_changes(X)
+        i, j = np.unravel_index(int(np.argmax(changes)), changes.shape)
+        if changes[i, j] == 0 or depth >= _MAX_DEPTH or len(stack) + len(leaves) > MAX_CONES:
+            raise CuttingError
+        s = float(np.median(kernels.crossings(X, int(i), int(j))))
+        for gone, kept, share in ((int(i), int(j), s), (int(j), int(i), 1.0 - s)):
+            more, rest = kernels.child(X, gone, kept, share, tolerance)
+            new = generators.copy()
+            new[gone] = (1.0 - share) * generators[gone] + share * generators[kept]
+            stack.append((new, sure + more, rest, depth + 1))
+    return np.array(leaves).reshape(-1, d, d)
+
+
+def cut_plane(points: NDArray[np.float64], most: int, limit: int) -> NDArray[np.float64]:
+    """Return :func:`cut` for d = 2: arcs of directions, each as long as its set allows.
+
+    Going round greedily uses at most one arc more than any family of arcs that covers the whole circle.
+
+    Raises:
+        CuttingError: when two neighbouring directions already need more than `limit` points.
+    """
+    from geomdp.geometry import _container_kernels as kernels
+
+    across = np.arctan2(points[:, 1], points[:, 0]) % np.pi
+    events = np.unique(np.concatenate([across, across + np.pi]))
+    events = events[np.append(np.diff(events) > TOLERANCE, True)]
+    middles = (events + np.append(events[1:], events[0] + 2 * np.pi)) / 2 + np.pi / 2
+    n = len(middles)
+    rays = np.stack([np.cos(middles), np.sin(middles)], axis=1)
+
+    def ends(a: int, b: int) -> NDArray[np.float64]:
+        return np.asarray(kernels.values(points, rays[[a, b % n]]))
+
+    def sure(a: int, b: int) -> int:
+        return int((ends(a, b).min(axis=1) > TOLERANCE).sum())
+
+    def farthest(a: int, good: Callable[[int], bool]) -> int:
+        low, high = a, int(np.searchsorted(middles, middles[a] + 0.95 * np.pi, side="right")) - 1
+        if middles[a] + 0.95 * np.pi > middles[-1]:
+            high = n
+        while low < high:
+            b = (low + high + 1) // 2
+            low, high = (b, high) if good(b) else (low, b - 1)
+        return low
+
+    arcs, a = [], 0
+    while a < n:
+        b = farthest(a, lambda b, a=a: int((ends(a, b).max(axis=1) > -2 * TOLERANCE).sum()) <= limit)  # type: ignore[misc]
+        skip = farthest(a, lambda b, a=a: sure(a, b) > most)  # type: ignore[misc]
+        if max(b, skip) == a:
+            raise CuttingError
+        if b > skip:
+            arcs.append(rays[[a, b % n]])
+        a = max(b, skip)
+    return np.array(arcs).reshape(-1, 2, 2)
+
+
+def merge(
+    bits: NDArray[np.uint64], limit: int
+) -> tuple[NDArray[np.uint64], list[list[int]]]:
+    """Unite pairs of sets greedily, smallest union first, while no union holds more than `limit` points.
+
+    Args:
+        bits: (c, words) sets as bits.
+        limit: largest union allowed.
+
+    Returns:
+        The united sets, and for each the indices of its parts.
+    """
+    from geomdp.geometry import _container_kernels as kernels
+
+    _, first = np.unique(bits, axis=0, return_index=True)
+    keep = np.sort(first)
+    groups = [[int(i)] for i in keep]
+    bits = bits[keep].copy()
+    if not 1 < len(bits) <= MAX_MERGED:
+        return bits, groups
+    step = max(1, bits.shape[1] // 32)
+    scale = bits.shape[1] / len(range(0, bits.shape[1], step))
+    guide = np.ascontiguousarray(bits[:, ::step])
+    table = kernels.union_table(guide).astype(np.float64) * scale
+    table[table > 1.05 * limit] = np.inf
+    np.fill_diagonal(table, np.inf)
+    best = table.min(axis=1)
+    while True:
+        i = int(np.argmin(best))
+        if not np.isfinite(best[i]):
+            break
+        j = int(np.argmin(table[i]))
+        union = bits[i] | bits[j]
+        if kernels.popcount(union) > limit:
+            table[i, j] = table[j, i] = np.inf
+            best[i], best[j] = table[i].min(), table[j].min()
+            continue
+        bits[i], guide[i] = union, guide[i] | guide[j]
+        groups[i], groups[j] = groups[i] + groups[j], []
+        gone = ~np.isfinite(table[i]) & ~np.isfinite(table[j])
+        row = kernels.union_counts(guide, i) * scale
+        row[(row > 1.05 * limit) | gone | np.array([not g for g in groups])] = np.inf
+        row[i] = np.inf
+        table[i], table[:, i] = row, row
+        table[j], table[:, j] = np.inf, np.inf
+        best = table.min(axis=1)
+    alive = [i for i, group in enumerate(groups) if group]
+    return bits[alive], [groups[i] for i in alive]

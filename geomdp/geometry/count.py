@@ -1,0 +1,124 @@
+"""Exact numbers of chambers and of dichotomies, by restriction, without enumerating any."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, CapacityError, describe
+from geomdp.geometry.cyclic import strata
+from geomdp.geometry.flats import Lines, compact_minors, contract, distinct_lines
+
+#: Elementary steps that an exact count may take (about an hour) before it is refused.
+MAX_STEPS = 10**11
+
+
+def count_dichotomies(domain: Domain) -> int:
+    """Return the number of labellings of the domain by halfspaces x -> +1 iff <w, x> >= 0, exactly.
+
+    If some u has <u, x> > 0 on X, every labelling comes from an open cell, and the number is that of the
+    chambers of the hyperplanes x^perp. In general it is the sum of the chambers of X/Z over the totally
+    cyclic flats Z: the zero sets of the largest face that carries a labelling.
+
+    Chambers are counted by adding one hyperplane at a time: c(A + H) = c(A) + c(A restricted to H).
+
+    Args:
+        domain: m points in Z^d; about m^(d-1)/(d-1)! steps.
+
+    Raises:
+        CapacityError: when the count itself would take more than 10^11 steps.
+
+    Source: Cover 1965; Zaslavsky 1975 (deletion and restriction); paper, Lemma 4.3.
+
+    Example:
+        >>> cube = Domain.grid([("a", 0, 1, 2), ("b", 0, 1, 2), ("c", 0, 1, 2)])
+        >>> count_dichotomies(cube)  # threshold functions of three variables
+        104
+    """
+    if not isinstance(domain, Domain):
+        raise ArgumentError("domain", "a Domain", describe(domain))
+    if domain.ordered:
+        return 2 * domain.m
+    if not domain.pointed:
+        _check_steps(distinct_lines(domain.points))
+        return sum(count_chambers(s.lines.rows) for s in strata(domain.points, False))
+    lines = distinct_lines(domain.points)
+    _check_steps(lines)
+    return count_chambers(lines.rows)
+
+
+def _check_steps(lines: Lines) -> None:
+    """Raise CapacityError when counting the chambers of the lines would take too long."""
+    m, r = len(lines.rows), lines.rank
+    steps = math.comb(m, max(r - 1, 0))
+    if steps > MAX_STEPS:
+        raise CapacityError(
+            "domain",
+            f"small enough to be counted in {MAX_STEPS:.0e} steps",
+            f"{m} lines of rank {r} (about {steps:.1e} steps)",
+            "Use fewer levels or features.",
+        )
+
+
+def count_chambers(rows: NDArray[Any]) -> int:
+    """Return the number of chambers of the central arrangement {w : <x, w> = 0}, x in rows.
+
+    Args:
+        rows: (m, r) integers of rank r, non-zero, pairwise independent.
+
+    Example:
+        >>> count_chambers(np.array([[1, 0], [0, 1], [1, 1]]))
+        6
+    """
+    return _count(rows, 1, compact_minors(rows))
+
+
+def _count(rows: NDArray[Any], divisor: int, compact: tuple[bool, bool]) -> int:
+    m, r = rows.shape
+    if m == 0 or r == 0:
+        return 1
+    if r <= 2:
+        return 2 * m if r == 2 else 2
+    if r == 3 and compact[0]:
+        from geomdp.geometry import _kernels
+
+        return int(_kernels.count_rank3(np.ascontiguousarray(rows), divisor, compact[1]))
+    exact = rows if compact[0] else rows.astype(object)
+    total = 1
+    for j in range(m):
+        total += _restricted(*contract(exact[: j + 1], j, divisor), compact)
+    return total
+
+
+def _restricted(rows: NDArray[Any], divisor: int, compact: tuple[bool, bool]) -> int:
+    """Count the chambers of the rows before the last one, in the coordinates of its hyperplane.
+
+    They may be parallel now and may have lost rank: one of each class is kept; a factor without
+    hyperplanes has one chamber.
+    """
+    rows = rows[:-1]
+    if rows.dtype == object:
+        keep: dict[tuple[int, ...], int] = {}
+        for i, row in enumerate(rows.tolist()):
+            g = math.gcd(*row)
+            lead = next(x for x in row if x)
+            keep.setdefault(tuple(x // g * (1 if lead > 0 else -1) for x in row), i)
+        rows = rows[list(keep.values())]
+    elif len(rows) > 1:
+        rows = rows[_leaders(rows)]
+    return _count(rows, divisor, compact)
+
+
+def _leaders(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the index of one row of every class of parallel rows."""
+    reduced = rows // np.gcd.reduce(rows, axis=1)[:, None]
+    lead = (reduced != 0).argmax(axis=1)
+    reduced[reduced[np.arange(len(rows)), lead] < 0] *= -1
+    order = np.lexsort(reduced.T)
+    ordered = reduced[order]
+    fresh = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    return np.sort(order[fresh])

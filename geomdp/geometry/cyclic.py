@@ -1,0 +1,199 @@
+"""Totally cyclic flats: where labellings live that no open cell carries.
+
+The labelling of w is x -> +1 iff <w, x> >= 0. Among all w with one labelling, take one with fewest
+zeros: the points Z that it still has as zeros form a flat, and 0 is a positive combination of all of
+them (otherwise a small move would make some zeros positive and keep the rest). Such a flat is *totally
+cyclic*. Conversely every chamber of X/Z, in the orthogonal space of Z, carries one labelling of its own.
+So labellings correspond to pairs (totally cyclic flat Z, chamber of X/Z); Z may be empty or all of X.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.classifier import products
+from geomdp.geometry.flats import Lines, compact_minors, contract, distinct_lines
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """The arrangement X/Z in the orthogonal space of one totally cyclic flat Z.
+
+    Attributes:
+        lines: the lines of X/Z.
+        lift: (lines' ambient dimension, d) integers; w' @ lift is orthogonal to Z.
+    """
+
+    lines: Lines
+    lift: NDArray[Any]
+
+
+def strata(points: NDArray[Any], pointed: bool) -> Iterator[Stratum]:
+    """Yield the arrangements X/Z of all totally cyclic flats Z, the empty flat first.
+
+    Args:
+        points: (m, d) integers.
+        pointed: True if some u is known with <u, x> > 0 on X: then the empty flat is the only one.
+
+    Example:
+        >>> [s.lines.rank for s in strata(np.array([[1, 0], [-1, 0], [0, 1]]), False)]
+        [2, 1]
+    """
+    lines = distinct_lines(points)
+    lift = np.zeros((lines.rank, points.shape[1]), dtype=np.int64)
+    lift[np.arange(lines.rank), list(lines.columns)] = 1
+    yield Stratum(lines, lift)
+    if pointed or lines.rank == 0 or _one_sided_in_floats(lines):
+        return
+    for basis, members in cyclic_flats(lines):
+        normal = nullspace(lines.rows[basis])
+        outside = np.setdiff1d(np.arange(len(lines.rows)), members)
+        restricted = products(lines.rows[outside], np.ascontiguousarray(normal.T))
+        inner = distinct_lines(restricted)
+        yield Stratum(inner, products(normal, lift)[list(inner.columns)])
+
+
+def cyclic_flats(lines: Lines) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield (greedy basis, members) of every totally cyclic flat of rank >= 1, as line numbers."""
+    forward = np.array([bool(plus) for plus, _ in lines.members])
+    backward = np.array([bool(minus) for _, minus in lines.members])
+    for rank in range(1, lines.rank + 1):
+        for basis, members, columns in _candidates(lines, rank, forward & backward):
+            flat = np.ascontiguousarray(lines.rows[members][:, columns])
+            if totally_cyclic(flat, forward[members], backward[members]):
+                yield basis, members
+
+
+def totally_cyclic(rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDArray[np.bool_]) -> bool:
+    """Return whether 0 is a positive combination of all the vectors +row (forward), -row (backward).
+
+    It fails iff some y is >= 0 on all of them and not zero on all; then an extreme such y vanishes on a
+    flat of one rank less and is positive on the rest. So it suffices to look at those flats.
+
+    Args:
+        rows: (k, r) pairwise independent integers of rank r >= 1.
+        forward, backward: (k,) which of the two directions of each line are present.
+
+    Example:
+        >>> both = np.array([True])
+        >>> totally_cyclic(np.array([[1]]), both, both), totally_cyclic(np.array([[1]]), both, ~both)
+        (True, False)
+    """
+    r = rows.shape[1]
+    if r == 1:
+        return bool(forward[0] and backward[0])
+    if compact_minors(rows)[0]:
+        from geomdp.geometry import _kernels
+
+        bases = _kernels.flats(rows, r - 1, 0, len(rows))
+        return not _kernels.any_one_sided(rows, bases, forward, backward)
+    for _, values in _flats_of_any_width(rows, r - 1):
+        up = forward & (values[:, 0] > 0) | backward & (values[:, 0] < 0)
+        down = forward & (values[:, 0] < 0) | backward & (values[:, 0] > 0)
+        if not (up.any() and down.any()):
+            return False
+    return True
+
+
+def _candidates(
+    lines: Lines, rank: int, both: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield (basis, members, full-rank columns) of the flats of a rank that could be totally cyclic.
+
+    Independent members can only be so if every one comes in both directions.
+    """
+    rows = lines.rows
+    if compact_minors(rows)[0]:
+        from geomdp.geometry import _kernels
+
+        stride = max(1, len(rows) // 16)
+        for first in range(0, len(rows), stride):
+            bases = _kernels.flats(rows, rank, first, min(first + stride, len(rows)))
+            for basis in bases[_kernels.worth_testing(rows, bases, both)]:
+                values, _, columns = _kernels.orthogonal(rows, basis)
+                yield basis, np.flatnonzero((values == 0).all(axis=1)), columns
+        return
+    for basis, values in _flats_of_any_width(rows, rank):
+        members = np.flatnonzero((values == 0).all(axis=1))
+        if len(members) > rank or both[members].all():
+            yield basis, members, np.array(distinct_lines(rows[members]).columns)
+
+
+def _flats_of_any_width(rows: NDArray[Any], rank: int) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+    """Yield (greedy basis, values on the orthogonal space) of every flat of a rank, in Python integers."""
+
+    def deeper(
+        level: NDArray[Any], path: list[int], divisor: int
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
+        if len(path) == rank:
+            yield np.array(path, dtype=np.int64), level
+            return
+        classes = distinct_lines(level).members
+        leaders = sorted(min(plus + minus) for plus, minus in classes)
+        for i in leaders:
+            if not path or i > path[-1]:
+                yield from deeper(*_step(level, path, i, divisor))
+
+    yield from deeper(rows.astype(object), [], 1)
+
+
+def _step(level: NDArray[Any], path: list[int], i: int, divisor: int) -> tuple[NDArray[Any], list[int], int]:
+    restricted, pivot = contract(level, i, divisor)
+    return restricted, [*path, i], pivot
+
+
+def nullspace(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return an integer basis of {w : <x, w> = 0 for x in rows}, shape (r - k, r).
+
+    Args:
+        rows: (k, r) linearly independent integers.
+
+    Example:
+        >>> nullspace(np.array([[1, 2, 0]])).tolist()
+        [[-2, 1, 0], [0, 0, 1]]
+    """
+    k, r = rows.shape
+    work = [[Fraction(int(x)) for x in row] for row in rows]
+    pivots: list[int] = []
+    for c in range(r):
+        t = len(pivots)
+        hit = next((i for i in range(t, k) if work[i][c]), None)
+        if hit is None:
+            continue
+        work[t], work[hit] = work[hit], work[t]
+        work[t] = [x / work[t][c] for x in work[t]]
+        for i in range(k):
+            if i != t and work[i][c]:
+                work[i] = [x - work[i][c] * y for x, y in zip(work[i], work[t], strict=True)]
+        pivots.append(c)
+    basis = []
+    for free in (c for c in range(r) if c not in pivots):
+        vector = [Fraction(0)] * r
+        vector[free] = Fraction(1)
+        for t, c in enumerate(pivots):
+            vector[c] = -work[t][free]
+        scale = lcm(*(x.denominator for x in vector))
+        basis.append([int(x * scale) for x in vector])
+    wide = np.array(basis, dtype=object).reshape(r - k, r)
+    small = all(abs(x) < 2**62 for x in wide.flat)
+    return wide.astype(np.int64) if small else wide
+
+
+def _one_sided_in_floats(lines: Lines) -> bool:
+    """Look for u with <u, x> > 0 on X by a linear program; True only with an integer proof."""
+    from geomdp.lp.highs import strict_direction
+
+    rows = lines.rows
+    opposite = np.array([not plus for plus, _ in lines.members])
+    if any(plus and minus for plus, minus in lines.members):
+        return False
+    oriented = np.where(opposite[:, None], -rows, rows)
+    u = strict_direction(oriented)
+    return u is not None and bool((products(oriented, u) > 0).all())

@@ -1,0 +1,124 @@
+"""HiGHS called directly, for loops of many small programs: quiet, one thread, nothing trusted.
+
+Every answer is a float suggestion; callers round it and decide in integers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Bits kept when a float direction becomes an integer vector.
+DIRECTION_BITS = 40
+
+
+def quiet_highs() -> Any:
+    """Return a fresh ``highspy.Highs`` with one thread that prints nothing.
+
+    Some releases print a banner when the first solver is made, before any option can be set: standard
+    output is therefore pointed at the null device for that moment.
+    """
+    import highspy
+
+    sys.stdout.flush()
+    try:
+        saved = os.dup(1)
+    except OSError:  # no standard output to protect
+        solver = highspy.Highs()
+    else:
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            os.dup2(null, 1)
+            solver = highspy.Highs()
+        finally:
+            os.dup2(saved, 1)
+            os.close(null)
+            os.close(saved)
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    return solver
+
+
+class StrictSystem:
+    """The program: maximise t subject to s_i <x_i, w> >= t for the rows switched on, |w_j| <= 1, t <= 1.
+
+    Rows are switched on and off by their bounds, so that one model serves a whole search tree. The rows
+    are scaled to L1 norm 1. An optimum t > 0 suggests that a strict solution exists.
+
+    Args:
+        rows: (m, d) non-zero integer vectors.
+    """
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        import highspy
+
+        scaled = rows.astype(np.float64)
+        scaled = scaled / np.abs(scaled).sum(axis=1, keepdims=True)
+        m, d = scaled.shape
+        self._infinity = highspy.kHighsInf
+        self._solver = quiet_highs()
+        model = highspy.HighsLp()
+        # Row i: <x_i, w> - t >= 0 says +, row m + i: -<x_i, w> - t >= 0 says -; both are off at first.
+        dense = np.vstack([np.c_[scaled, -np.ones(m)], np.c_[-scaled, -np.ones(m)]])
+        model.num_col_, model.num_row_ = d + 1, 2 * m
+        model.col_cost_ = np.r_[np.zeros(d), -1.0]
+        model.col_lower_ = np.r_[-np.ones(d), -1.0]
+        model.col_upper_ = np.ones(d + 1)
+        model.row_lower_ = np.full(2 * m, -self._infinity)
+        model.row_upper_ = np.full(2 * m, self._infinity)
+        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+        model.a_matrix_.start_ = np.arange(0, 2 * m * (d + 1) + 1, d + 1)
+        model.a_matrix_.index_ = np.tile(np.arange(d + 1), 2 * m)
+        model.a_matrix_.value_ = dense.ravel()
+        self._solver.passModel(model)
+        self._m, self._d = m, d
+        self._signs = np.zeros(m, dtype=np.int8)
+
+    def set_sign(self, row: int, sign: int) -> None:
+        """Demand <x_row, w> > 0 (+1) or < 0 (-1), or nothing (0)."""
+        old = int(self._signs[row])
+        if old == sign:
+            return
+        if old:
+            self._solver.changeRowBounds(self._index(row, old), -self._infinity, self._infinity)
+        if sign:
+            self._solver.changeRowBounds(self._index(row, sign), 0.0, self._infinity)
+        self._signs[row] = sign
+
+    def _index(self, row: int, sign: int) -> int:
+        return row if sign > 0 else self._m + row
+
+    def solve(self) -> tuple[float, NDArray[np.float64]]:
+        """Return the suggested optimum t and the direction w (d,)."""
+        self._solver.run()
+        values = np.array(self._solver.getSolution().col_value, dtype=np.float64)
+        return float(values[self._d]), values[: self._d]
+
+
+def as_integers(w: NDArray[np.float64], bits: int = DIRECTION_BITS) -> NDArray[np.int64]:
+    """Return an integer vector in the direction of w, to ``bits`` bits of its largest entry."""
+    top = float(np.abs(w).max(initial=0.0))
+    if top == 0.0 or not np.isfinite(top):
+        return np.zeros(len(w), dtype=np.int64)
+    return np.rint(w / top * 2.0**bits).astype(np.int64)
+
+
+def strict_direction(rows: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return an integer u that seems to have <x, u> > 0 on all rows, or None; the caller verifies.
+
+    Example:
+        >>> u = strict_direction(np.array([[1, 0], [-1, 5]]))
+        >>> bool((np.array([[1, 0], [-1, 5]]) @ u > 0).all())
+        True
+    """
+    if not len(rows):
+        return np.zeros(rows.shape[1], dtype=np.int64)
+    system = StrictSystem(rows)
+    for i in range(len(rows)):
+        system.set_sign(i, 1)
+    t, w = system.solve()
+    return as_integers(w) if t > 0 else None

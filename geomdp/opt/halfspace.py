@@ -1,0 +1,298 @@
+"""opt of the halfspaces x -> +1 iff <w, x> >= 0, exactly: the front door to the sweeps."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.classifier import Halfspace, integer_array, signs
+from geomdp.core.errors import ArgumentError, CapacityError, check_choice, describe
+from geomdp.core.sample import Sample, pool
+from geomdp.opt.parallel import blocks
+from geomdp.opt.planes import shrink
+from geomdp.opt.presolve import Lines, lines_of
+from geomdp.opt.result import OptResult, RecountError, recounted
+from geomdp.opt.sweep2 import circle_of, sweep_circle
+from geomdp.opt.sweep3 import Arrangement, direction, sweep_planes
+from geomdp.opt.threshold import cut, suffix_mistakes
+
+METHODS = ("auto", "sweep", "dichotomies")
+
+#: Total weight stays below this, so that every sum fits int64.
+MAX_WEIGHT = 2**61
+
+#: Work that is not begun without a time limit, in seconds of one thread (estimated).
+MAX_SECONDS = 3600.0
+
+Progress = Callable[[float], None]
+
+
+def opt_halfspace(
+    *samples: Sample,
+    time_limit: float | None = None,
+    method: str = "auto",
+    progress: Progress | None = None,
+) -> OptResult:
+    """Return the least number of mistakes of a halfspace on the pooled samples, exactly.
+
+    Points on the hyperplane are labelled +1, so a point may be right only for w exactly on some of the planes
+    x^perp (for instance when both x and -x are labelled +1); such w are examined wherever they can win.
+
+    * one ordered feature: both directions of a cumulative sum;
+    * rank 1, 2: all directions of a line, of a circle (one exact angular sort);
+    * rank r >= 3: a sweep around every face of codimension 2, about L^(r-1) log L / (r-2)! steps for L
+      different occupied lines (:mod:`geomdp.opt.sweep3`).
+
+    Args:
+        *samples: one or more samples on one domain.
+        time_limit: seconds after which the sweep stops with a certain interval [lower, upper].
+        method: "auto" or "sweep", or "dichotomies" (evaluate every dichotomy of the occupied points: slower,
+            an independent check).
+        progress: told the fraction of the work done, in [0, 1].
+
+    Returns:
+        A result whose integer weights have been recounted on the pooled sample.
+
+    Raises:
+        ArgumentError: when there is no sample, or the domains differ.
+        CapacityError: when the sweep would take more than about an hour and no time limit was given.
+
+    Example:
+        >>> from geomdp import Domain
+        >>> D = Domain([[1, 0], [-1, 0], [0, 1]])
+        >>> S = Sample.from_counts(D, [1, 1, 0], [0, 0, 1])
+        >>> r = opt_halfspace(S)
+        >>> r.upper, r.classifier.predict(D.points).tolist()
+        (0, [1, 1, -1])
+    """
+    started = time.perf_counter()
+    check_choice("method", method, METHODS)
+    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
+        raise ArgumentError("time_limit", "None or a number of seconds >= 0", describe(time_limit))
+    sample = pool(*samples)
+    if sample.domain.ordered and method == "auto":
+        return _on_ranks(sample, started)
+    solved = _solve(
+        sample.points,
+        sample.positives,
+        sample.negatives,
+        method=method,
+        time_limit=time_limit,
+        progress=progress,
+    )
+    return recounted(sample, (solved.lower, solved.upper), Halfspace(solved.weights), solved.method, started)
+
+
+def least_mistakes(
+    points: Any, positive_weights: Any, negative_weights: Any, *, progress: Progress | None = None
+) -> tuple[int, tuple[int, ...]]:
+    """Return (value, w): the least weight that a halfspace gets wrong, and integer weights attaining it.
+
+        value = min_w  sum_{<w,x> < 0} positive_weights_x + sum_{<w,x> >= 0} negative_weights_x
+
+    Args:
+        points: (m, d) integers; repeats, multiples, antipodes and zero vectors are allowed.
+        positive_weights, negative_weights: (m,) integers >= 0 whose total is below 2^61.
+        progress: told the fraction of the work done.
+
+    Raises:
+        ArgumentError: on a wrong shape, or on weights that are negative or too large.
+        CapacityError: when the sweep would take more than about an hour.
+
+    Example:
+        >>> value, w = least_mistakes([[0, 1], [1, 1], [2, 1]], [5, 0, 2**40], [0, 3, 0])
+        >>> value, signs(np.array([[0, 1], [1, 1], [2, 1]]), np.array(w)).tolist()
+        (3, [1, 1, 1])
+    """
+    X = integer_array("points", points, 2)
+    a = _weights("positive_weights", positive_weights, len(X))
+    b = _weights("negative_weights", negative_weights, len(X))
+    if _total(a) + _total(b) >= MAX_WEIGHT:
+        raise ArgumentError("positive_weights", "weights of total less than 2^61", "larger ones")
+    solved = _solve(X, a, b, progress=progress)
+    return solved.upper, solved.weights
+
+
+def sup_points(
+    points: NDArray[Any], fields: NDArray[np.int64], progress: Progress | None = None
+) -> NDArray[np.int64]:
+    """Return max over halfspaces h of sum_x h(x) Z_b(x) for every row of (B, m) integer fields.
+
+    With gains -Z the sum is -2 G(w) - sum_x Z(x), so the least gain gives the largest sum. The order around
+    each face is computed once for all the fields.
+
+    Raises:
+        CapacityError: when the sweep would take more than about an hour.
+
+    Example:
+        >>> sup_points(np.array([[1, 0], [-1, 0], [0, 1]]), np.array([[2, 3, -4], [-1, -1, -1]])).tolist()
+        [9, 1]
+    """
+    out = np.empty(len(fields), dtype=np.int64)
+    size = max(1, 2**24 // max(1, fields.shape[1]))
+    for first, last in blocks(len(fields), size):
+        part = fields[first:last]
+        lines = lines_of(points, -part)
+        _check_size(lines, len(fields))
+        out[first:last] = -2 * _least_gains(lines) - part.sum(axis=1)
+        if progress is not None:
+            progress(last / len(fields))
+    return out
+
+
+@dataclass(frozen=True)
+class _Solved:
+    lower: int
+    upper: int
+    weights: tuple[int, ...]
+    method: str
+
+
+def _solve(
+    points: NDArray[Any],
+    positives: NDArray[np.int64],
+    negatives: NDArray[np.int64],
+    *,
+    method: str = "auto",
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> _Solved:
+    deadline = None if time_limit is None else time.monotonic() + time_limit
+    lines = lines_of(points, (negatives - positives)[None, :])
+    base = int(positives.sum()) + int(lines.constant[0])
+    if method == "dichotomies":
+        from geomdp.opt.dichotomy import best_dichotomy
+
+        gain, weights = best_dichotomy(lines)
+        name, complete = method, True
+    else:
+        if time_limit is None:
+            _check_size(lines, 1)
+        name, gain, weights, complete = _sweep(lines, deadline, progress)
+    lifted = lines.lift(weights)
+    wrong = int(np.where(signs(points, _exact(lifted)) > 0, negatives, positives).sum())
+    if wrong != base + gain:
+        raise RecountError(name)
+    return _Solved(wrong if complete else base + _floor(lines), wrong, lifted, name)
+
+
+def _sweep(
+    lines: Lines, deadline: float | None, progress: Progress | None
+) -> tuple[str, int, list[int], bool]:
+    """Return (method, least gain, weights on the kept columns, whether all was examined) for one field."""
+    rank, X, ahead, behind = lines.rank, lines.vectors, lines.forward[0], lines.backward[0]
+    gain, weights = _simple(lines)
+    if rank < 2:
+        return "line", gain, weights, True
+    if rank == 2:
+        best = sweep_circle(circle_of(X), ahead, behind)
+        for value, found in ((best.cell, best.cell_weights), (best.flat, best.flat_weights)):
+            if value < gain:
+                gain, weights = value, found
+        return "circle sweep", gain, shrink(weights), True
+    name = "plane sweep" if rank == 3 else "nested plane sweep"
+    floor = _floor(lines)
+    if gain == floor:
+        return name, gain, weights, True
+    A = _arrangement(lines)
+    swept = sweep_planes(A, progress=progress, deadline=deadline, enough=floor)
+    if int(swept.least[0]) < gain:
+        gain, weights = int(swept.least[0]), direction(A, swept.descent(cells_only=False))
+    return name, gain, weights, swept.complete
+
+
+def _simple(lines: Lines) -> tuple[int, list[int]]:
+    """Return the best of w = 0, the axes and their opposites: a start, and all of rank 0 and 1."""
+    ahead, behind = lines.forward[0], lines.backward[0]
+    best, weights = int(ahead.sum() + behind.sum()), [0] * lines.rank
+    for c in range(lines.rank):
+        for side in (1, -1):
+            column = side * lines.vectors[:, c]
+            value = int(ahead[column >= 0].sum() + behind[column <= 0].sum())
+            if value < best:
+                best, weights = value, [side if k == c else 0 for k in range(lines.rank)]
+    return best, weights
+
+
+def _least_gains(lines: Lines) -> NDArray[np.int64]:
+    """Return the least gain of every field, the zero vector's included."""
+    rank, ahead, behind = lines.rank, lines.forward, lines.backward
+    best = (ahead + behind).sum(axis=1)
+    if rank == 1:
+        best = np.minimum(best, np.minimum(ahead[:, 0], behind[:, 0]))
+    elif rank == 2:
+        C = circle_of(lines.vectors)
+        for b in range(len(best)):
+            found = sweep_circle(C, ahead[b], behind[b])
+            best[b] = min(int(best[b]), found.cell, found.flat)
+    elif rank > 2:
+        best = np.minimum(best, sweep_planes(_arrangement(lines)).least)
+    return np.asarray(best + lines.constant)
+
+
+def _arrangement(lines: Lines) -> Arrangement:
+    labels = np.arange(len(lines.vectors), dtype=np.int64)
+    return Arrangement(lines.vectors, lines.forward, lines.backward, not lines.pointed, labels)
+
+
+def _floor(lines: Lines) -> int:
+    """Return a lower bound on the gain: every line at its own best side."""
+    ahead, behind = lines.forward[0], lines.backward[0]
+    return int(np.minimum(np.minimum(ahead, behind), ahead + behind).sum())
+
+
+def estimate_seconds(count: int, rank: int, fields: int = 1, *, pointed: bool = True) -> float:
+    """Return a rough time of one thread for the sweep of ``count`` lines of a rank and a batch of fields."""
+    if rank < 3:
+        return 2e-7 * count * (1 + fields)
+    order = 1 if not pointed else math.factorial(rank - 2)
+    circles = float(count) ** (rank - 2) / order
+    one = count * (1e-8 * math.log2(count + 1) + 2e-9 * fields)
+    return circles * one + (2e-4 * float(count) ** (rank - 3) if rank > 3 else 0.0)
+
+
+def _check_size(lines: Lines, fields: int) -> None:
+    seconds = estimate_seconds(len(lines.vectors), lines.rank, fields, pointed=lines.pointed)
+    if seconds > MAX_SECONDS:
+        raise CapacityError(
+            "domain",
+            "small enough for an exact sweep of about an hour",
+            f"one of dimension {lines.rank} (an estimate of {seconds:.2g} seconds)",
+            "Use fewer levels or features, or opt_halfspace with time_limit=..., which returns an interval.",
+        )
+
+
+def _on_ranks(sample: Sample, started: float) -> OptResult:
+    """On ranks r with points (r, 1) the halfspaces are r >= theta and r < theta, theta = 0..m."""
+    rising = suffix_mistakes(sample)
+    falling = sample.n - rising
+    j, k = int(rising.argmin()), int(falling.argmin())
+    if rising[j] <= falling[k]:
+        best, weights = int(rising[j]), (1, -cut(sample, j))
+    else:
+        best, weights = int(falling[k]), (-1, cut(sample, k) - 1)
+    return recounted(sample, (best, best), Halfspace(weights), "sort", started)
+
+
+def _weights(name: str, values: Any, m: int) -> NDArray[np.int64]:
+    weights = integer_array(name, values, 1)
+    if len(weights) != m:
+        raise ArgumentError(name, f"an array of length {m}, one weight per point", f"length {len(weights)}")
+    if weights.dtype == object or (weights < 0).any():
+        raise ArgumentError(name, "integers >= 0 of total less than 2^61", "others")
+    return weights
+
+
+def _total(weights: NDArray[np.int64]) -> int:
+    return (int((weights >> 32).sum()) << 32) + int((weights & (2**32 - 1)).sum())
+
+
+def _exact(weights: tuple[int, ...]) -> NDArray[Any]:
+    wide = np.array(weights, dtype=object)
+    return wide if any(abs(w) >= 2**62 for w in weights) else wide.astype(np.int64)

@@ -51,7 +51,7 @@ class Source:
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return a private in-memory connection that neither spills to disk nor fetches extensions."""
+    """Return a private in-memory connection: no spill to disk, no fetched extension, no output."""
     import duckdb
 
     quiet: dict[str, str | bool | int | float | list[str]] = {
@@ -60,7 +60,10 @@ def connect() -> duckdb.DuckDBPyConnection:
         "preserve_insertion_order": "false",
         "temp_directory": "",
     }
-    return duckdb.connect(":memory:", config=quiet)
+    connection = duckdb.connect(":memory:", config=quiet)
+    connection.execute("SET enable_progress_bar_print = false")  # it goes to the standard output
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def open_source(connection: duckdb.DuckDBPyConnection, table: Any, wanted: Sequence[str]) -> Source:

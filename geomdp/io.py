@@ -156,7 +156,6 @@ def _execute_watched(
     progress: Callable[[float], None],
 ) -> None:
     connection.execute("SET enable_progress_bar = true")
-    connection.execute("SET enable_progress_bar_print = false")
     errors: list[BaseException] = []
 
     def work() -> None:

@@ -53,6 +53,8 @@ def integer_array(name: str, values: Any, ndim: int) -> NDArray[Any]:
         raise ArgumentError(name, f"a {ndim}-D array of integers", "a ragged sequence") from None
     if array.ndim != ndim:
         raise ArgumentError(name, f"a {ndim}-D array of integers", f"an array of shape {array.shape}")
+    if array.dtype.kind == "f" and not isinstance(values, np.ndarray):
+        array = np.asarray(values, dtype=object)  # numpy rounds lists that mix small and wide integers
     if array.dtype.kind in "bi":
         return np.ascontiguousarray(array, dtype=np.int64)
     if array.dtype.kind == "u" and (array.size == 0 or int(array.max()) < 2**63):

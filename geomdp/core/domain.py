@@ -45,8 +45,10 @@ class Feature:
             raise ArgumentError("name", "a non-empty column name", describe(self.name))
         for end in ("lower", "upper"):
             value = getattr(self, end)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-                raise ArgumentError(end, f"a finite number for feature '{self.name}'", describe(value))
+            good = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not good or not -1e300 <= value <= 1e300:
+                requirement = f"a number between -1e300 and 1e300 for feature '{self.name}'"
+                raise ArgumentError(end, requirement, describe(value))
         if not self.lower < self.upper:
             raise ArgumentError(
                 "upper", f"greater than lower ({self.lower}) for feature '{self.name}'", self.upper

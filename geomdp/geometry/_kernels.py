@@ -162,7 +162,9 @@ def sectors(Y: NDArray[np.int64], keys: NDArray[np.uint64]) -> tuple[NDArray[np.
 
 
 @_jit
-def orthants(Y: NDArray[np.int64], keys: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
+def orthants(
+    Y: NDArray[np.int64], keys: NDArray[np.uint64]
+) -> tuple[NDArray[np.uint64], NDArray[np.float64]]:
     """Return hash codes and interior directions of the 2^k chambers of k independent normals in R^k."""
     k = len(Y)
     M = np.zeros((k, 2 * k))
@@ -195,7 +197,7 @@ def orthants(Y: NDArray[np.int64], keys: NDArray[np.uint64]) -> tuple[NDArray[np
 
 
 @_jit
-def settle(
+def settle(  # noqa: PLR0917 - a compiled loop: arrays only
     XT: NDArray[np.float64],
     lengths: NDArray[np.float64],
     inside: NDArray[np.bool_],
@@ -277,27 +279,64 @@ def contract(X: NDArray[np.int64], i: int, divisor: int) -> tuple[NDArray[np.int
 
 
 @_jit
-def leads_class(X: NDArray[np.int64], i: int) -> bool:
-    """True if row i is non-zero and parallel to no earlier row."""
-    k = X.shape[1]
+def parallel(x: NDArray[np.int64], y: NDArray[np.int64]) -> bool:
+    """True if two non-zero rows are proportional."""
     c = 0
-    for j in range(1, k):
-        if abs(X[i, j]) > abs(X[i, c]):
+    for j in range(1, len(x)):
+        if abs(x[j]) > abs(x[c]):
             c = j
-    if X[i, c] == 0:
+    if y[c] == 0:
         return False
-    for row in range(i):
-        parallel = X[row, c] != 0  # a non-zero row parallel to row i is non-zero there
-        for j in range(k):
-            if parallel and X[row, j] * X[i, c] != X[row, c] * X[i, j]:
-                parallel = False
-        if parallel:
+    for j in range(len(x)):
+        if y[j] * x[c] != y[c] * x[j]:
             return False
     return True
 
 
 @_jit
-def flats(X: NDArray[np.int64], rank: int, first: int, last: int) -> NDArray[np.int64]:
+def classes(X: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for every row the first row parallel to it, -1 for zero rows.
+
+    Rows are sorted by a quotient of two integer functionals: it is correctly rounded, so parallel rows
+    have equal quotients; rows of equal quotient are compared in integers.
+    """
+    m, k = X.shape
+    key = np.empty(m)
+    leader = np.full(m, -1, np.int64)
+    for i in range(m):
+        top, bottom = 0, 0
+        zero = True
+        for j in range(k):
+            zero = zero and X[i, j] == 0
+            top += X[i, j] * (1 + (157 * j) % 64)
+            bottom += X[i, j] * (64 - (91 * j) % 61)
+        if zero:
+            key[i] = np.inf
+        elif bottom == 0:
+            key[i] = -1e300 if top == 0 else 1e300
+        else:
+            key[i] = top / bottom
+    order = np.argsort(key, kind="mergesort")
+    start = 0
+    for position in range(m):
+        i = order[position]
+        if key[i] == np.inf:
+            break
+        if key[i] != key[order[start]]:
+            start = position
+        leader[i] = i
+        for earlier in range(start, position):
+            e = order[earlier]
+            if leader[e] == e and parallel(X[e], X[i]):
+                leader[i] = e
+                break
+    return leader
+
+
+@_jit
+def flats(
+    X: NDArray[np.int64], rank: int, first: int, last: int, both: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """List every flat of one rank once, by its greedy basis (row numbers, increasing).
 
     A basis i_1 < ... < i_k is greedy if each i_t is the least member of the flat outside the span of the
@@ -307,6 +346,8 @@ def flats(X: NDArray[np.int64], rank: int, first: int, last: int) -> NDArray[np.
         X: (m, r) non-zero, pairwise independent integer rows.
         rank: 1..r.
         first, last: range of the least member i_1.
+        both: empty to list all flats; else (m,) marks, and a flat is listed only if it has more than
+            ``rank`` members, or if all its members are marked.
 
     Returns:
         (K, rank) greedy bases.
@@ -317,19 +358,22 @@ def flats(X: NDArray[np.int64], rank: int, first: int, last: int) -> NDArray[np.
     path = np.full(rank, -1, np.int64)
     path[0] = first - 1
     divisors = np.ones(rank + 1, np.int64)
-    levels = [X]
+    levels, leaders = [X], [np.arange(m)]
+    sizes, marked = np.ones(m, np.int64), both.astype(np.int64)  # of the classes at the last level
     t = 0
     while t >= 0:
         i = path[t] + 1
-        if t > 0:
-            while i < m and not leads_class(levels[t], i):
-                i += 1
+        while i < m and leaders[t][i] != i:
+            i += 1
         if i >= (m if t else last):
             t -= 1
             levels.pop()
+            leaders.pop()
             continue
         path[t] = i
         if t + 1 == rank:
+            if len(both) and sizes[i] <= rank and marked[i] < sizes[i]:
+                continue
             if n == len(found):
                 found = np.concatenate((found, np.empty_like(found)))
             found[n] = path
@@ -337,8 +381,21 @@ def flats(X: NDArray[np.int64], rank: int, first: int, last: int) -> NDArray[np.
             continue
         deeper, _, divisors[t + 1] = contract(levels[t], i, divisors[t])
         levels.append(deeper)
+        leaders.append(classes(deeper))
         t += 1
         path[t] = i
+        if t + 1 == rank and len(both):
+            sizes[:], marked[:] = 0, 0
+            inside, inside_marked = 0, 0
+            for row in range(m):
+                e = leaders[t][row]
+                if e < 0:
+                    inside, inside_marked = inside + 1, inside_marked + both[row]
+                else:
+                    sizes[e] += 1
+                    marked[e] += both[row]
+            sizes += inside
+            marked += inside_marked
     return found[:n].copy()
 
 
@@ -352,7 +409,7 @@ def orthogonal(
         (m, r - k) exact functionals in some coordinates of that space; (r - k, r) the coordinate
         directions in R^r, as floats; (k,) pivot columns, on which the basis rows have full rank.
     """
-    m, r = X.shape
+    r = X.shape[1]
     k = len(basis)
     rows = np.zeros((k, r))
     pivots = np.zeros(k, np.int64)
@@ -374,7 +431,7 @@ def orthogonal(
 
 
 @_jit
-def circle(
+def circle(  # noqa: PLR0917 - a compiled loop: arrays only
     X: NDArray[np.int64],
     XT: NDArray[np.float64],
     lengths: NDArray[np.float64],
@@ -446,7 +503,7 @@ def circle(
 
 
 @_jit
-def walk(
+def walk(  # noqa: PLR0917 - a compiled loop: arrays only
     X: NDArray[np.int64],
     XT: NDArray[np.float64],
     lengths: NDArray[np.float64],
@@ -481,26 +538,6 @@ def walk(
         if n < 0:
             return n
     return n
-
-
-@_jit
-def worth_testing(
-    X: NDArray[np.int64], bases: NDArray[np.int64], both: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Mark the flats that have dependent members, or only members present in both directions."""
-    out = np.zeros(len(bases), np.bool_)
-    for f in range(len(bases)):
-        A, _, _ = orthogonal(X, bases[f])
-        members, doubled = 0, 0
-        for i in range(len(X)):
-            inside = True
-            for k in range(A.shape[1]):
-                inside = inside and A[i, k] == 0
-            if inside:
-                members += 1
-                doubled += both[i]
-        out[f] = members > bases.shape[1] or doubled == members
-    return out
 
 
 @_jit

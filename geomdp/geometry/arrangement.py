@@ -19,8 +19,7 @@ from geomdp.core.classifier import Halfspace, integer_array, products
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, CapacityError, GeomdpError, check_choice, check_integer, describe
 from geomdp.core.sample import Sample
-from geomdp.geometry.count import count_chambers, count_dichotomies
-from geomdp.geometry.cyclic import strata
+from geomdp.geometry.count import count_dichotomies, counted_strata
 from geomdp.geometry.flats import Lines, compact_minors
 from geomdp.geometry.restrict import chambers_by_restriction
 from geomdp.geometry.rounding import round_witnesses
@@ -30,8 +29,9 @@ __all__ = ["Dichotomies", "Estimate", "count_dichotomies", "dichotomies", "estim
 
 #: More dichotomies than this are refused unless ``limit`` allows them.
 DEFAULT_LIMIT = 5_000_000
-#: Labels evaluated at a time (entries of a block of inner products).
-BLOCK = 2**21
+#: Labels evaluated at a time: a block of inner products stays in the processor's cache.
+BLOCK = 2**17
+FAILURE = "The enumeration of dichotomies failed its own check; please report this domain."
 #: Seeds of hash keys and of perturbations inside cells: geometry of a public domain, no privacy.
 HASH_SEED, SPREAD_SEED = 2024, 2025
 
@@ -69,7 +69,7 @@ class Dichotomies:
         """Yield (rows, labels) for consecutive rows, so that the (N, m) array is never written out.
 
         Args:
-            size: rows per block; by default about two million labels.
+            size: rows per block; by default about 10^5 labels.
         """
         size = max(1, BLOCK // self.domain.m) if size is None else check_integer("size", size, 1)
         for start in range(0, len(self), size):
@@ -133,10 +133,13 @@ def estimate(domain: Domain) -> Estimate:
         >>> estimate(Domain([[0, 1], [1, 1]])).count
         4
     """
-    count = count_dichotomies(domain)
+    return _estimate(domain, count_dichotomies(domain))
+
+
+def _estimate(domain: Domain, count: int) -> Estimate:
     labels = -(-domain.m // 8)
     table = 8 * (1 << max(2, count.bit_length()))
-    size = count * (labels + 8 * domain.d + 8 * domain.d // 2 + 4) + table + 80 * BLOCK
+    size = count * (labels + 12 * domain.d + 4) + table + 2**26
     seconds = count * (2e-7 * 2 ** max(domain.d - 2, 0) + 2.5e-9 * domain.m * domain.d)
     return Estimate(count, size, seconds)
 
@@ -177,22 +180,22 @@ def dichotomies(
     if not isinstance(domain, Domain):
         raise ArgumentError("domain", "a Domain", describe(domain))
     top = DEFAULT_LIMIT if limit is None else check_integer("limit", limit, 1)
-    guess = estimate(domain)
-    if guess.count > top:
+    parts = counted_strata(domain)
+    count = sum(size for _, size in parts)
+    if count > top:
         raise CapacityError(
             "domain",
             f"one of at most {top:,} dichotomies",
-            str(guess),
+            str(_estimate(domain, count)),
             "Use fewer levels, or pass limit= to allow it.",
         )
-    pieces, share = [], 0.0
-    for stratum in strata(domain.points, domain.pointed):
-        size = count_chambers(stratum.lines.rows)
-        inner = _inside(stratum.lines, size, generic, _part(progress, share, size / guess.count))
-        pieces.append(products(np.ascontiguousarray(stratum.lift.T), np.ascontiguousarray(inner.T)).T)
-        share += size / guess.count
-    weights = np.ascontiguousarray(np.concatenate(pieces))
-    result = _verified(domain, weights, guess.count)
+    pieces, done = [], 0
+    for stratum, size in parts:
+        inner, mirrored = _inside(stratum.lines, size, generic, _part(progress, done / count, size / count))
+        lifted = products(np.ascontiguousarray(stratum.lift.T), np.ascontiguousarray(inner.T)).T
+        pieces.append((np.ascontiguousarray(lifted), mirrored))
+        done += size
+    result = _verified(domain, pieces, count)
     if progress is not None:
         progress(1.0)
     return result
@@ -209,35 +212,51 @@ def _part(
 
 def _inside(
     lines: Lines, count: int, generic: bool, progress: Callable[[float], None] | None
-) -> NDArray[Any]:
-    """Return one integer vector (r entries) inside every chamber of the hyperplanes of the lines."""
+) -> tuple[NDArray[Any], bool]:
+    """Return integer vectors (r entries) inside the chambers of the hyperplanes of the lines.
+
+    One in every chamber, or one in every antipodal pair of chambers and True.
+    """
     rows, r = lines.rows, lines.rank
     if r == 0:
-        return np.zeros((1, 0), dtype=np.int64)
+        return np.zeros((1, 0), dtype=np.int64), False
     found = None
     if compact_minors(rows)[0]:
         found = half_chambers(rows, count, np.random.default_rng(HASH_SEED), progress)
     if found is None:
-        return integer_array("weights", chambers_by_restriction(rows.tolist(), r, progress), 2)
-    half = round_witnesses(*found, np.random.default_rng(SPREAD_SEED) if generic else None)
-    return np.concatenate([half, -half])
+        return integer_array("weights", chambers_by_restriction(rows.tolist(), r, progress), 2), False
+    return round_witnesses(*found, np.random.default_rng(SPREAD_SEED) if generic else None), True
 
 
-def _verified(domain: Domain, weights: NDArray[Any], count: int) -> Dichotomies:
-    """Label the domain in integers; prove that the labellings are distinct and that none is missing."""
-    packed = np.empty((len(weights), -(-domain.m // 8)), dtype=np.uint8)
-    zeros = 0
-    points = domain.points
-    trivial = ~(points != 0).any(axis=1)
-    size = max(1, BLOCK // domain.m)
+def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: int) -> Dichotomies:
+    """Label the domain in integers; prove that the labellings are distinct and that none is missing.
+
+    A mirrored piece W stands for W followed by -W: one product labels both.
+    """
+    points, m = domain.points, domain.m
+    weights = np.concatenate([part for W, mirrored in pieces for part in ((W, -W) if mirrored else (W,))])
+    if len(weights) != count:
+        raise GeomdpError(FAILURE)
+    packed = np.empty((count, -(-m // 8)), dtype=np.uint8)
     evaluate = _evaluator(points, weights)
-    for start in range(0, len(weights), size):
-        values = evaluate(weights[start : start + size])
-        packed[start : start + size] = np.packbits(values >= 0, axis=1)
-        zeros += int((values == 0).sum()) - int(trivial.sum()) * len(values)
-    if len(weights) != count or not _distinct(packed):
-        raise GeomdpError("The enumeration of dichotomies failed its own check; please report this domain.")
-    return Dichotomies(domain, weights, packed, zeros == 0)
+    trivial = m - int((points != 0).any(axis=1).sum())
+    block, base, generic = max(1, BLOCK // m), 0, True
+    for W, mirrored in pieces:
+        n = len(W)
+        for start in range(0, n, block):
+            values = evaluate(W[start : start + block])
+            rows = slice(base + start, base + start + len(values))
+            at_least = values >= 0
+            packed[rows] = np.packbits(at_least, axis=1)
+            at_most = values <= 0
+            if mirrored:
+                packed[rows.start + n : rows.stop + n] = np.packbits(at_most, axis=1)
+            at_most &= at_least
+            generic = generic and int(np.count_nonzero(at_most)) == trivial * len(values)
+        base += 2 * n if mirrored else n
+    if not _distinct(packed):
+        raise GeomdpError(FAILURE)
+    return Dichotomies(domain, weights, packed, generic)
 
 
 def _evaluator(points: NDArray[Any], weights: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -267,7 +286,8 @@ def _distinct(packed: NDArray[np.uint8]) -> bool:
         code ^= code >> np.uint64(29)
         code *= np.uint64(0xBF58476D1CE4E5B9)
         code ^= code >> np.uint64(32)
-    if len(np.unique(code)) == len(code):
+    code.sort()
+    if bool((code[1:] != code[:-1]).all()):
         return True
     return len(np.unique(packed, axis=0)) == len(packed)
 

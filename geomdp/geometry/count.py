@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, CapacityError, describe
-from geomdp.geometry.cyclic import strata
+from geomdp.geometry.cyclic import Stratum, strata
 from geomdp.geometry.flats import Lines, compact_minors, contract, distinct_lines
 
 #: Elementary steps that an exact count may take (about an hour) before it is refused.
@@ -43,12 +43,17 @@ def count_dichotomies(domain: Domain) -> int:
         raise ArgumentError("domain", "a Domain", describe(domain))
     if domain.ordered:
         return 2 * domain.m
-    if not domain.pointed:
-        _check_steps(distinct_lines(domain.points))
-        return sum(count_chambers(s.lines.rows) for s in strata(domain.points, False))
-    lines = distinct_lines(domain.points)
-    _check_steps(lines)
-    return count_chambers(lines.rows)
+    return sum(count for _, count in counted_strata(domain))
+
+
+def counted_strata(domain: Domain) -> list[tuple[Stratum, int]]:
+    """Return the arrangements whose chambers are the dichotomies, each with its exact number of chambers.
+
+    Raises:
+        CapacityError: when the count would take more than 10^11 steps.
+    """
+    _check_steps(distinct_lines(domain.points))
+    return [(s, count_chambers(s.lines.rows)) for s in strata(domain.points, domain.pointed)]
 
 
 def _check_steps(lines: Lines) -> None:

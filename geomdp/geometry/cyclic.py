@@ -19,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
-from geomdp.geometry.flats import Lines, compact_minors, contract, distinct_lines
+from geomdp.geometry.flats import Lines, column_basis, compact_minors, contract, distinct_lines
+
+#: From so many lines on, a linear program first looks for a short proof of total cyclicity.
+MANY = 24
 
 
 @dataclass(frozen=True)
@@ -89,10 +92,12 @@ def totally_cyclic(rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDA
     r = rows.shape[1]
     if r == 1:
         return bool(forward[0] and backward[0])
+    if len(rows) >= MANY and _combines_to_zero(rows, forward, backward):
+        return True
     if compact_minors(rows)[0]:
         from geomdp.geometry import _kernels
 
-        bases = _kernels.flats(rows, r - 1, 0, len(rows))
+        bases = _kernels.flats(rows, r - 1, 0, len(rows), np.zeros(0, dtype=np.bool_))
         return not _kernels.any_one_sided(rows, bases, forward, backward)
     for _, values in _flats_of_any_width(rows, r - 1):
         up = forward & (values[:, 0] > 0) | backward & (values[:, 0] < 0)
@@ -100,6 +105,45 @@ def totally_cyclic(rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDA
         if not (up.any() and down.any()):
             return False
     return True
+
+
+def _combines_to_zero(
+    rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDArray[np.bool_]
+) -> bool:
+    """Look for positive integers c with sum c_i x_i = 0 by a linear program; True only with that proof.
+
+    The float multipliers are rounded on a fine scale; what is left over is taken up exactly by r
+    independent vectors, whose multipliers must stay positive.
+    """
+    from geomdp.lp.highs import positive_combination
+
+    vectors = np.concatenate([rows[forward], -rows[backward]])
+    multipliers = positive_combination(vectors)
+    if multipliers is None or (multipliers <= 0).any():
+        return False
+    chosen = _independent(vectors)
+    rest = -products(np.ascontiguousarray(vectors.T), multipliers)
+    correction = _solve([[int(vectors[i, k]) for i in chosen] for k in range(rows.shape[1])], rest.tolist())
+    return all(int(multipliers[i]) + c > 0 for i, c in zip(chosen, correction, strict=True))
+
+
+def _independent(vectors: NDArray[Any]) -> list[int]:
+    """Return the numbers of r linearly independent vectors, greedily."""
+    return list(column_basis(np.ascontiguousarray(vectors.T)))
+
+
+def _solve(matrix: list[list[int]], rhs: list[int]) -> list[Fraction]:
+    """Solve a regular square system exactly."""
+    n = len(matrix)
+    work = [[*map(Fraction, row), Fraction(b)] for row, b in zip(matrix, rhs, strict=True)]
+    for c in range(n):
+        p = next(i for i in range(c, n) if work[i][c])
+        work[c], work[p] = work[p], work[c]
+        work[c] = [x / work[c][c] for x in work[c]]
+        for i in range(n):
+            if i != c and work[i][c]:
+                work[i] = [x - work[i][c] * y for x, y in zip(work[i], work[c], strict=True)]
+    return [row[n] for row in work]
 
 
 def _candidates(
@@ -115,8 +159,7 @@ def _candidates(
 
         stride = max(1, len(rows) // 16)
         for first in range(0, len(rows), stride):
-            bases = _kernels.flats(rows, rank, first, min(first + stride, len(rows)))
-            for basis in bases[_kernels.worth_testing(rows, bases, both)]:
+            for basis in _kernels.flats(rows, rank, first, min(first + stride, len(rows)), both):
                 values, _, columns = _kernels.orthogonal(rows, basis)
                 yield basis, np.flatnonzero((values == 0).all(axis=1)), columns
         return

@@ -65,7 +65,7 @@ def _plane(rows: NDArray[np.int64], kernels: Any) -> NDArray[np.float64]:
     return np.asarray(W[::2])
 
 
-def _walk_once(
+def _walk_once(  # noqa: PLR0917 - one step of half_chambers, with its arrays
     rows: NDArray[np.int64],
     XT: NDArray[np.float64],
     lengths: NDArray[np.float64],
@@ -80,10 +80,10 @@ def _walk_once(
     table = np.zeros(1 << max(2, (2 * half - 1).bit_length()), dtype=np.uint64)
     W, margins = np.empty((half, r)), np.empty(half)
     n = 0
-    stride = max(1, m // 64)
+    stride, everything = max(1, m // 64), np.zeros(0, dtype=np.bool_)
     for first in range(0, m, stride):
         last = min(first + stride, m)
-        bases = _kernels.flats(rows, r - 2, first, last)
+        bases = _kernels.flats(rows, r - 2, first, last, everything)
         hard = np.zeros(len(bases), dtype=np.bool_)
         n = _kernels.walk(rows, XT, lengths, keys, bases, table, W, margins, n, hard)
         for basis in bases[hard] if n >= 0 else ():

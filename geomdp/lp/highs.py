@@ -122,3 +122,31 @@ def strict_direction(rows: NDArray[Any]) -> NDArray[np.int64] | None:
         system.set_sign(i, 1)
     t, w = system.solve()
     return as_integers(w) if t > 0 else None
+
+
+def positive_combination(vectors: NDArray[Any]) -> NDArray[np.int64] | None:
+    """Return positive integers c for which sum c_i x_i seems almost 0, or None; the caller corrects it.
+
+    The program: maximise t subject to sum c_i x_i / |x_i|_1 = 0, t <= c_i <= 1.
+
+    Args:
+        vectors: (k, r) non-zero integers.
+
+    Example:
+        >>> c = positive_combination(np.array([[1], [-2]]))
+        >>> bool(abs(c[0] - 2 * c[1]) <= 2)
+        True
+    """
+    from scipy.optimize import linprog
+
+    floats = vectors.astype(np.float64)
+    lengths = np.abs(floats).sum(axis=1)
+    k, r = floats.shape
+    # Substitute c_i = t + e_i, e_i >= 0: the rows c_i >= t disappear.
+    balance = np.c_[(floats / lengths[:, None]).T, (floats / lengths[:, None]).sum(axis=0)]
+    bounds = [(0.0, 1.0)] * (k + 1)
+    answer = linprog(np.r_[np.zeros(k), -1.0], A_eq=balance, b_eq=np.zeros(r), bounds=bounds, method="highs")
+    if answer.x is None or answer.x[k] <= 0:
+        return None
+    multipliers = (answer.x[:k] + answer.x[k]) / lengths
+    return np.rint(multipliers / multipliers.max() * 2.0**DIRECTION_BITS).astype(np.int64)

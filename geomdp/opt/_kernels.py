@@ -300,11 +300,9 @@ def pivots_batch(
     both: NDArray[Any],
     total: NDArray[Any],
     chosen: NDArray[Any],
-    first: int,
-    last: int,
     arcs: NDArray[Any],
 ) -> None:
-    """Write the least gain over the arcs of the planes chosen[first:last] for G * LANES fields at once.
+    """Write the least gain over the arcs of the chosen planes for G * LANES fields at once.
 
     Args:
         X: (L, 3) pairwise different lines below 2^30.
@@ -312,18 +310,17 @@ def pivots_batch(
         both: (G, L, LANES) gains of the two rays together.
         total: (G, LANES) sum of all the gains.
         chosen: indices of planes.
-        first, last: range of ``chosen`` to work on.
         arcs: (len(chosen), G, LANES) receives the least gain of the other lines, w generic on the plane.
 
-    A half turn takes a direction to its opposite, whose gain is the sum of all gains minus its own: so the gain
-    at the start follows from the total change, and one pass is enough.
+    A half turn takes a direction to its opposite, whose gain is the sum of all gains minus its own: so the
+    gain at the start follows from the total change, and one pass is enough.
     """
     n = X.shape[0] - 1
     qx, qy, who = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     order = np.empty(n, np.int64)
     flip, fresh = np.empty(n, np.bool_), np.empty(n, np.bool_)
     gain, low, high = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
-    for t in range(first, last):
+    for t in range(chosen.shape[0]):
         p = chosen[t]
         project(X, p, qx, qy, who)
         around(qx, qy, order, flip, fresh)

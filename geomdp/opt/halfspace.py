@@ -73,7 +73,8 @@ def opt_halfspace(
     """
     started = time.perf_counter()
     check_choice("method", method, METHODS)
-    if time_limit is not None and not (isinstance(time_limit, (int, float)) and time_limit >= 0):
+    numeric = isinstance(time_limit, (int, float)) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (numeric and time_limit >= 0):
         raise ArgumentError("time_limit", "None or a number of seconds >= 0", describe(time_limit))
     sample = pool(*samples)
     if sample.domain.ordered and method == "auto":

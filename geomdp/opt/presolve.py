@@ -36,7 +36,7 @@ class Lines:
         columns: the r columns of the original points that the vectors hold.
         dimension: number of columns of the original points.
         pointed: True when a column of the rays is positive throughout, or negative throughout: then some
-            optimal w has no point on its hyperplane, because w + delta * (that axis) agrees with w and has none.
+            optimal w has no point on its hyperplane: w + delta * (that axis) labels alike and has none.
     """
 
     vectors: NDArray[Any]

@@ -16,7 +16,8 @@ cell meets each of its own facets in a plane of a larger label; repeat inside th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Arrangement:
 Descent = tuple[tuple[int, bool], ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sweep:
     """What the planes of an arrangement give: least gains per plane and field, LARGEST where not reached.
 
@@ -86,19 +87,44 @@ class Sweep:
         chosen: (C,) the planes.
         cells, flats: (C, B) least gains next to, and on, each of them.
         complete: whether every plane was worked on.
-        inner: per plane, the descents (:meth:`descent`) inside it to a cell and to the best of all; rank > 3.
+        inner: per plane, the descents inside it to a cell, and to the best of all; for ranks above 3.
     """
 
     chosen: NDArray[np.int64]
     cells: NDArray[np.int64]
     flats: NDArray[np.int64]
-    complete: bool
-    inner: dict[int, tuple[Descent, Descent]]
+    complete: bool = True
+    inner: dict[int, tuple[Descent, Descent]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, A: Arrangement) -> Sweep:
+        """Return the empty sweep of an arrangement."""
+        shape = (len(A.chosen), len(A.forward))
+        cells, flats = np.full(shape, LARGEST, dtype=np.int64), np.full(shape, LARGEST, dtype=np.int64)
+        return cls(A.chosen, cells, flats)
 
     @property
     def least(self) -> NDArray[np.int64]:
         """The least gain over everything reached, per field: (B,)."""
         return np.asarray(np.minimum(self.cells, self.flats).min(axis=0, initial=LARGEST))
+
+    @property
+    def least_cells(self) -> NDArray[np.int64]:
+        """The least gain over the open cells reached, per field: (B,)."""
+        return np.asarray(self.cells.min(axis=0, initial=LARGEST))
+
+    def enter(self, A: Arrangement, t: int, cell: NDArray[np.int64], least: NDArray[np.int64]) -> None:
+        """Write the recursion's step at plane chosen[t]: leave it to the better side, or stay on it.
+
+        Args:
+            A: the arrangement.
+            t: place of the plane in ``chosen``.
+            cell, least: (B,) least gains of the other lines over the plane's cells, and over all of it.
+        """
+        ahead, behind = A.forward[:, self.chosen[t]], A.backward[:, self.chosen[t]]
+        self.cells[t] = _plus(cell, np.minimum(ahead, behind))
+        if A.faces:
+            self.flats[t] = _plus(least, ahead + behind)
 
     def descent(self, *, cells_only: bool) -> Descent:
         """Return the steps from plane to plane that reach the least gain of field 0: (plane, leave it?)."""
@@ -109,6 +135,12 @@ class Sweep:
         t = at if leave else on
         below = self.inner[t][0 if leave else 1] if t in self.inner else ()
         return ((int(self.chosen[t]), leave), *below)
+
+
+def _plus(values: NDArray[np.int64], more: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return values + more, LARGEST staying LARGEST."""
+    reached = values < LARGEST
+    return np.where(reached, np.where(reached, values, 0) + more, LARGEST)
 
 
 def sweep_planes(
@@ -128,41 +160,42 @@ def sweep_planes(
         enough: a gain of field 0 that cannot be improved on: the sweep may stop once it is found.
         threads: at most this many threads; by default one per processor.
     """
-    chosen = A.chosen
-    shape = (len(chosen), len(A.forward))
-    cells, flats = np.full(shape, LARGEST, dtype=np.int64), np.full(shape, LARGEST, dtype=np.int64)
-    inner: dict[int, tuple[Descent, Descent]] = {}
-    late: list[int] = []
-    if A.X.shape[1] > 3:
-        work = _nested(A, chosen, cells, flats, inner, late, deadline)
-        cost = len(A.X) ** (A.X.shape[1] - 2)
+    S = Sweep.of(A)
+    L, rank = A.X.shape
+    if rank > 3:
+        work, cost = _nested(A, S, deadline), L ** (rank - 2)
     elif A.X.dtype == object or largest_entry(A.X) >= KERNEL_ENTRIES:
-        work, cost = _wide(A, chosen, cells, flats), 1000 * len(A.X)
+        work, cost = _wide(A, S), 1000 * L
     elif not A.faces and len(A.forward) >= BATCH:
-        work, cost = _batch(A, chosen, cells), len(A.X)
+        work, cost = _batch(A, S), L
     else:
-        work, cost = _narrow(A, chosen, cells, flats), len(A.X)
+        work, cost = _narrow(A, S), L
 
     def found() -> bool:
-        return enough is not None and bool(min(cells[:, 0].min(), flats[:, 0].min()) <= enough)
+        return enough is not None and bool(S.least[0] <= enough)
 
     size = max(1, BLOCK // (cost * (16 + len(A.forward))))
-    complete = spread(
-        work, len(chosen), size, progress=progress, deadline=deadline, enough=found, threads=threads
+    ran = spread(
+        work, len(S.chosen), size, progress=progress, deadline=deadline, enough=found, threads=threads
     )
-    return Sweep(chosen, cells, flats, complete and not late, inner)
+    S.complete = S.complete and ran
+    return S
 
 
-def _narrow(A: Arrangement, chosen: Any, cells: Any, flats: Any) -> Any:
+Work = Callable[[int, int], None]
+
+
+def _narrow(A: Arrangement, S: Sweep) -> Work:
+    """Rank 3, entries below 2^30: compiled."""
     from geomdp.opt import _kernels
 
     def work(first: int, last: int) -> None:
-        _kernels.pivots(A.X, A.forward, A.backward, chosen, first, last, A.faces, cells, flats)
+        _kernels.pivots(A.X, A.forward, A.backward, S.chosen, first, last, A.faces, S.cells, S.flats)
 
     return work
 
 
-def _batch(A: Arrangement, chosen: Any, cells: Any) -> Any:
+def _batch(A: Arrangement, S: Sweep) -> Work:
     """Do the same for many fields, in groups that vector instructions advance together."""
     from geomdp.opt import _kernels
 
@@ -180,53 +213,45 @@ def _batch(A: Arrangement, chosen: Any, cells: Any) -> Any:
 
     def work(first: int, last: int) -> None:
         arcs = np.empty((last - first, groups, _kernels.LANES), dtype=np.int64)
-        _kernels.pivots_batch(A.X, steps, both, total, chosen[first:last], 0, last - first, arcs)
-        cells[first:last] = arcs.reshape(last - first, -1)[:, :fields] + better[chosen[first:last]]
+        chosen = S.chosen[first:last]
+        _kernels.pivots_batch(A.X, steps, both, total, chosen, arcs)
+        S.cells[first:last] = arcs.reshape(last - first, -1)[:, :fields] + better[chosen]
 
     return work
 
 
-def _wide(A: Arrangement, chosen: Any, cells: Any, flats: Any) -> Any:
+def _wide(A: Arrangement, S: Sweep) -> Work:
+    """Rank 3, any size of entries: the circles are ordered with Python integers."""
     from geomdp.opt import _kernels
 
     def work(first: int, last: int) -> None:
         for t in range(first, last):
-            i = int(chosen[t])
+            i = int(S.chosen[t])
             C = circle_of(project_along(A.X, i))
             forward, backward = np.delete(A.forward, i, axis=1), np.delete(A.backward, i, axis=1)
-            for b in range(len(forward)):
-                found = _kernels.circle(C.order, C.flip, C.fresh, forward[b], backward[b], A.faces)
-                _enter(A, t, i, b, found[0], min(found[0], found[3]), cells, flats)
+            found = np.array(
+                [
+                    _kernels.circle(C.order, C.flip, C.fresh, ahead, behind, A.faces)
+                    for ahead, behind in zip(forward, backward, strict=True)
+                ]
+            )
+            S.enter(A, t, found[:, 0], np.minimum(found[:, 0], found[:, 3]))
 
     return work
 
 
-def _nested(
-    A: Arrangement, chosen: Any, cells: Any, flats: Any, paths: Any, late: list[int], deadline: float | None
-) -> Any:
-    """Solve the arrangement on each plane in turn, one rank lower."""
+def _nested(A: Arrangement, S: Sweep, deadline: float | None) -> Work:
+    """Higher ranks: solve the arrangement on each plane in turn, one rank lower."""
 
     def work(first: int, last: int) -> None:
         for t in range(first, last):
-            i = int(chosen[t])
-            swept = sweep_planes(A.along(i), deadline=deadline, threads=1)
-            if not swept.complete:
-                late.append(t)
-            paths[t] = swept.descent(cells_only=True), swept.descent(cells_only=False)
-            least, both = swept.cells.min(axis=0, initial=LARGEST), swept.least
-            for b in np.flatnonzero(both < LARGEST):
-                _enter(A, t, i, int(b), int(least[b]), int(both[b]), cells, flats)
+            inner = sweep_planes(A.along(int(S.chosen[t])), deadline=deadline, threads=1)
+            if not inner.complete:
+                S.complete = False
+            S.inner[t] = inner.descent(cells_only=True), inner.descent(cells_only=False)
+            S.enter(A, t, inner.least_cells, inner.least)
 
     return work
-
-
-def _enter(A: Arrangement, t: int, i: int, b: int, cell: int, least: int, cells: Any, flats: Any) -> None:
-    """Write the recursion's step at plane i: leave it to the better side, or stay on it."""
-    ahead, behind = int(A.forward[b, i]), int(A.backward[b, i])
-    if cell < LARGEST:
-        cells[t, b] = cell + min(ahead, behind)
-    if A.faces:
-        flats[t, b] = least + ahead + behind
 
 
 def direction(A: Arrangement, descent: Descent) -> list[int]:

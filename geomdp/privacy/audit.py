@@ -54,7 +54,11 @@ class Audit:
     pairs: int
 
     def holds(self, epsilon: Fraction | float | str) -> bool:
-        """Return whether epsilon-DP is proved: the upper bound is at most exp(epsilon)."""
+        """Return whether epsilon-DP is proved: the upper bound is at most exp(epsilon).
+
+        A mechanism whose worst ratio is exp(epsilon) exactly is decided by no enclosure: audit it with a
+        rational r, and compare `upper` with the power of r that the claim stands for.
+        """
         return self.upper <= 1 / Interval.exp_neg(check_epsilon(epsilon), 512).hi
 
     def violates(self, epsilon: Fraction | float | str) -> bool:

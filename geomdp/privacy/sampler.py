@@ -195,6 +195,8 @@ class SimSampler:
     def discrete_laplace(self, scale: Fraction, size: int | tuple[int, ...]) -> NDArray[np.int64]:
         """Return draws with P(Z = z) = (1-r)/(1+r) r^|z|: differences of two geometric variables."""
         heads = -math.expm1(-1 / float(check_scale(scale)))
+        for axis in size if isinstance(size, tuple) else (size,):
+            check_integer("size", axis, 0)
         return self._rng.geometric(heads, size) - self._rng.geometric(heads, size)
 
     def permute_and_flip(self, scores: Sequence[int] | NDArray[np.int64], scale: Fraction) -> int:

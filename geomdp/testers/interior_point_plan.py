@@ -118,7 +118,7 @@ def match_error(c: Calibration) -> Fraction:
 
     def early(count: int) -> Fraction:
         gap = c.crossing.start - count
-        return factor * _power_up(rho, gap) if gap >= 0 else Fraction(c.m)
+        return factor * _power_up(rho, gap, _BITS + c.m.bit_length()) if gap >= 0 else Fraction(c.m)
 
     none, t0 = early(0), c.tolerance
     first = early(t0) + (c.scans - 1) * none + _count_tail(c.cut, c.count_scale, c.scans)
@@ -267,14 +267,15 @@ def _ratio(scale: Fraction) -> tuple[Fraction, Fraction]:
     return Fraction(low, _ONE), Fraction(high, _ONE)
 
 
-def _power_up(base: Fraction, exponent: int) -> Fraction:
-    """Return an upper bound of base^exponent, 0 <= base <= 1, a multiple of 2^-192."""
-    square, result = -(-base.numerator * _ONE // base.denominator), _ONE
+def _power_up(base: Fraction, exponent: int, bits: int = _BITS) -> Fraction:
+    """Return an upper bound of base^exponent, 0 <= base <= 1, a multiple of 2^-bits."""
+    one = 1 << bits
+    square, result = -(-base.numerator * one // base.denominator), one
     while exponent:
         if exponent & 1:
-            result = -(-result * square >> _BITS)
-        square, exponent = -(-square * square >> _BITS), exponent >> 1
-    return Fraction(result, _ONE)
+            result = -(-result * square >> bits)
+        square, exponent = -(-square * square >> bits), exponent >> 1
+    return Fraction(result, one)
 
 
 def _count_tail(z: int, scale: Fraction, count: int) -> Fraction:

@@ -44,6 +44,8 @@ def test_a_line_of_any_length_is_never_written_out():
         ([("a", 1, 1, 4)], "upper"),
         ([("a", float("nan"), 1, 4)], "lower"),
         ([("a", 0, float("inf"), 4)], "upper"),
+        ([("a", 0, 10**400, 4)], "upper"),
+        ([("a", -1.7e308, 1.7e308, 4)], "lower"),
         ([("", 0, 1, 4)], "name"),
         ([("a", 0, 1, 4), ("a", 0, 1, 4)], "features"),
         ([("a", 0, 1, 2.5)], "levels"),

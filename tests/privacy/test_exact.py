@@ -160,8 +160,8 @@ def test_groups_tree(sizes: list[int], scores: list[int]) -> None:
     _assert_law(
         lambda s: exact.permute_and_flip_groups(s, sizes, scores, Fraction(2), word=1),
         law,
-        16,
-        Fraction(5, 8),
+        15,
+        Fraction(2, 3),
     )
 
 

@@ -1,0 +1,254 @@
+"""Laws of the command line: JSON keys, verdicts on the shipped data, and refusal of bad input."""
+
+import json
+
+import pytest
+
+from geomdp import cli, data
+
+FLIGHTS = ["--grid", str(data.path("flights/grid.json")), "--label", "disrupted", "--positive", "yes"]
+DELAYS = ["--grid", str(data.path("delays/grid.json")), "--label", "late", "--positive", "yes"]
+GRID8 = str(data.path("wdbc/grid8.json"))
+
+
+def _pair(name):
+    return [str(data.path(f"{name}_{airport}.csv")) for airport in ("jfk", "lga")]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
+
+
+@pytest.fixture
+def geomdp(monkeypatch, capsys):
+    """Run the command line in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["geomdp", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        out, err = capsys.readouterr()
+        return ended.value.code or 0, out, err
+
+    return run
+
+
+def _object(out):
+    """The one JSON object on stdout."""
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("pair", "common", "tolerance", "verdict"),
+    [
+        ("flights/same", FLIGHTS, 0, "Match"),
+        ("flights/different", FLIGHTS, 0, "Far"),
+        ("flights/noisy", FLIGHTS, 200, "Match"),
+        ("flights/noisy", FLIGHTS, 0, None),
+        ("delays/same", DELAYS, 0, "Match"),
+        ("delays/different", DELAYS, 0, "Far"),
+    ],
+)
+def test_assess_answers_on_the_shipped_pairs(geomdp, pair, common, tolerance, verdict):
+    """A real release gives the right verdict, spends at most epsilon, and its interval is ordered."""
+    code, out, _ = geomdp("assess", *_pair(pair), *common, "--epsilon", 1, "--tolerance", tolerance, "--json")
+    answer = _object(out)
+    assert code == 0
+    assert {"verdict", "tester", "resolution", "guarantee", "epsilon_spent", "n", "opt_interval"} <= set(
+        answer
+    )
+    assert verdict in (None, answer["verdict"])
+    assert answer["epsilon_spent"] <= 1
+    assert answer["n"] == 20000
+    assert not answer["simulated"]
+    if answer["opt_interval"] is not None:
+        assert answer["opt_interval"][0] <= answer["opt_interval"][1]
+
+
+def test_a_seeded_run_is_repeatable_and_says_so(geomdp):
+    """The same seed gives the same simulated outcome."""
+    call = ["assess", *_pair("delays/same"), *DELAYS, "--epsilon", 1, "--seed", 5, "--json"]
+    first, second = (_object(geomdp(*call)[1]) for _ in range(2))
+    assert first == second
+    assert first["simulated"]
+
+
+def test_wdbc_split_in_two_gets_a_private_verdict(geomdp):
+    """569 real records are enough at epsilon = 2 on an 8 x 8 grid."""
+    files = [data.path(f"wdbc/wdbc_{half}.csv") for half in "ab"]
+    code, out, _ = geomdp(
+        "assess", *files, "--grid", GRID8, "--label", "diagnosis", "--positive", "malignant",
+        "--epsilon", 2, "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert _object(out)["verdict"] in ("Match", "Far")
+
+
+@pytest.mark.parametrize(
+    ("table", "grid", "label", "positive", "expected"),
+    [
+        ("penguins/adelie_gentoo.csv", "penguins/grid.json", "species", "Gentoo", 0),
+        ("penguins/adelie_chinstrap.csv", "penguins/grid.json", "species", "Adelie", 2),
+        ("wdbc/wdbc.csv", "wdbc/grid.json", "diagnosis", "malignant", 20),
+    ],
+)
+def test_opt_of_the_shipped_tables(geomdp, table, grid, label, positive, expected):
+    """The exact optimum of the real tables is the documented one."""
+    code, out, _ = geomdp(
+        "opt", data.path(table), "--grid", data.path(grid), "--label", label, "--positive", positive, "--json"
+    )
+    answer = _object(out)
+    assert code == 0
+    assert answer["lower"] == answer["upper"] == expected
+    assert answer["optimal"]
+    assert answer["seconds"] >= 0
+    assert answer["classifier"]
+
+
+def test_plan_lists_every_tester(geomdp):
+    """The plan names each tester with resolution, guarantee and feasibility, and the best."""
+    code, out, _ = geomdp("plan", "--grid", GRID8, "--n", 300, "--epsilon", 2, "--json")
+    answer = _object(out)
+    assert code == 0
+    names = {row["name"] for row in answer["testers"]}
+    assert {"one-way", "two-histograms", "halfspace-elimination", "curator"} <= names
+    assert all({"name", "resolution", "guarantee", "feasible"} <= set(row) for row in answer["testers"])
+    assert answer["best"] == "one-way"
+
+
+def test_readable_output_names_the_guarantee(geomdp):
+    """Without --json people get tables, with the same facts."""
+    _, out, _ = geomdp("plan", "--grid", data.path("delays/grid.json"), "--n", "20000,15000", "--epsilon", 1)
+    assert "interior-point" in out
+    assert "trusted third party" in out
+    _, out, _ = geomdp("assess", *_pair("delays/same"), *DELAYS, "--epsilon", 1)
+    assert "Match" in out
+    assert "privacy spent" in out
+    _, out, _ = geomdp("opt", *_pair("delays/same"), *DELAYS)
+    assert "0 of 40000 records" in out
+    _, out, _ = geomdp("inspect", _pair("delays/same")[0], *DELAYS)
+    assert "20000" in out
+
+
+def test_the_transcript_holds_all_that_was_released(geomdp, tmp_path):
+    """--transcript writes the public record, whose losses add up to what was spent."""
+    path = tmp_path / "record.json"
+    _, out, _ = geomdp(
+        "assess", *_pair("delays/same"), *DELAYS, "--epsilon", 1, "--json", "--transcript", path
+    )
+    record = json.loads(path.read_text())
+    assert {message["sender"] for message in record["messages"]} <= {"Alice", "Bob"}
+    assert _object(out)["epsilon_spent"] <= 1
+
+
+def _table(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+GOOD = "x,late\n1,yes\n2,no\n"
+ONE = '{"features": [{"name": "x", "lower": 0, "upper": 10, "levels": 11}]}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "x,late\n",
+        "y,late\n1,yes\n",
+        "x,early\n1,yes\n",
+        "x,late\nabc,yes\n2,no\n",
+        "x,late\nnan,yes\n2,no\n",
+        "x,late\ninf,yes\n2,no\n",
+        "x,late\n,yes\n2,no\n",
+        "x,late\n1,\n2,no\n",
+        "x,late\n1,yes\n2,no\n3,perhaps\n",
+    ],
+)
+@pytest.mark.parametrize("command", ["assess", "opt"])
+def test_bad_tables_are_refused(geomdp, tmp_path, text, command):
+    """A bad table ends with exit code 2 and one sentence that quotes no cell of it; nothing is written."""
+    good, bad = _table(tmp_path, GOOD, "good.csv"), _table(tmp_path, text, "bad.csv")
+    grid = _table(tmp_path, ONE, "grid.json")
+    before = sorted(tmp_path.iterdir())
+    more = ["--epsilon", 1, "--transcript", tmp_path / "t.json"] if command == "assess" else []
+    code, out, err = geomdp(
+        command, good, bad, "--grid", grid, "--label", "late", "--positive", "yes", *more, "--json"
+    )
+    assert code == 2
+    assert out == ""
+    assert "must be" in err
+    assert not any(cell in err for cell in ("abc", "perhaps", "nan", "inf,"))
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "name"),
+    [
+        ("--epsilon", "0", "epsilon"),
+        ("--epsilon", "-1", "epsilon"),
+        ("--epsilon", "nan", "epsilon"),
+        ("--epsilon", "inf", "epsilon"),
+        ("--epsilon", "1/0", "epsilon"),
+        ("--epsilon", "much", "epsilon"),
+        ("--beta", "0", "beta"),
+        ("--beta", "1", "beta"),
+        ("--beta", "nan", "beta"),
+        ("--tolerance", "-1", "tolerance"),
+        ("--n", "0", "n"),
+        ("--n", "1,2,3", "n"),
+        ("--n", "many", "n"),
+        ("--grid", "none.json", "grid"),
+    ],
+)
+def test_bad_options_are_refused(geomdp, option, value, name):
+    """A number outside its range is named, with its requirement; exit code 2."""
+    options = {"--grid": GRID8, "--n": "100", "--epsilon": "1", option: value}
+    code, out, err = geomdp("plan", *(word for pair in options.items() for word in pair), "--json")
+    assert code == 2
+    assert out == ""
+    assert f"Argument '{name}' must be" in err
+
+
+def test_too_few_records_are_refused_and_can_be_forced(geomdp, tmp_path):
+    """Below the certified size assess refuses; a forced verdict is labelled uncertified."""
+    grid = _table(tmp_path, ONE, "grid.json")
+    table = _table(tmp_path, GOOD)
+    call = ["assess", table, table, "--grid", grid, "--label", "late", "--positive", "yes", "--epsilon", 1]
+    code, out, err = geomdp(*call, "--json")
+    assert (code, out) == (2, "")
+    assert "Argument 'n' must be large enough" in err
+    code, out, _ = geomdp(*call, "--json", "--force-uncertified")
+    answer = _object(out)
+    assert code == 0
+    assert answer["guarantee"] == "uncertified"
+    assert not answer["certified"]
+
+
+def test_unequal_sizes_are_allowed(geomdp, tmp_path):
+    """Parties of different sizes are served; the note says how."""
+    grid = _table(tmp_path, ONE, "grid.json")
+    big = _table(tmp_path, "x,late\n" + "1,no\n9,yes\n" * 400, "big.csv")
+    small = _table(tmp_path, "x,late\n" + "1,no\n9,yes\n" * 300, "small.csv")
+    call = ["assess", big, small, "--grid", grid, "--label", "late", "--positive", "yes", "--epsilon", 1]
+    code, out, err = geomdp(*call)
+    assert code == 0
+    assert "Alice 800, Bob 600" in out
+    assert "none is padded or dropped" in err
+    answer = _object(geomdp(*call, "--json")[1])
+    assert (answer["n"], answer["n_alice"], answer["n_bob"]) == (600, 800, 600)
+
+
+def test_clipped_rows_are_counted_for_their_holder_only(geomdp, tmp_path):
+    """Rows outside the grid are moved to its edge and counted by opt and inspect, never by assess."""
+    grid = _table(tmp_path, ONE, "grid.json")
+    table = _table(tmp_path, "x,late\n" + "-5,no\n99,yes\n" * 150)
+    common = ["--grid", grid, "--label", "late", "--positive", "yes"]
+    assert _object(geomdp("opt", table, *common, "--json")[1])["clipped"] == 300
+    assert _object(geomdp("inspect", table, *common, "--json")[1])["clipped"] == 300
+    _, out, err = geomdp("assess", table, table, *common, "--epsilon", 1, "--json")
+    assert "clipped" not in _object(out)
+    assert "300 rows" not in err

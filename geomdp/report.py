@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from geomdp.core.classifier import Halfspace, Threshold
@@ -60,7 +62,7 @@ def outcome_table(outcome: Outcome) -> Table:
     setting = outcome.setting
     meaning = {
         "Match": f"opt < {outcome.resolution}: no conflict of {outcome.resolution} records or more",
-        "Far": f"opt > {setting.tolerance}: no classifier makes {setting.tolerance} mistakes or fewer",
+        "Far": f"opt > {setting.tolerance}: every classifier errs on more than {setting.tolerance} records",
         "Inconclusive": "the public budget check stopped the run; no statement about opt",
     }[outcome.verdict]
     rows: list[tuple[str, str]] = [
@@ -70,7 +72,7 @@ def outcome_table(outcome: Outcome) -> Table:
         ("tester", f"{outcome.tester}, resolution {outcome.resolution}"),
         ("guarantee", outcome.guarantee if outcome.certified else "uncertified"),
         ("records", f"Alice {setting.n_alice}, Bob {setting.n_bob}"),
-        ("privacy spent", ", ".join(f"{k} {v} of {setting.epsilon}" for k, v in outcome.spent.items())),
+        ("privacy spent", _spending(outcome)),
     ]
     level = f"{100 * (1 - float(setting.beta)):g} %"
     if outcome.opt_interval:
@@ -144,6 +146,16 @@ def data_notes(rows: Iterable[tuple[str, Any]]) -> Table:
     for name, value in rows:
         table.add_row(name, str(value))
     return table
+
+
+def _spending(outcome: Outcome) -> str:
+    epsilon = outcome.setting.epsilon
+    return ", ".join(f"{name} {_amount(value)} of {epsilon}" for name, value in outcome.spent.items())
+
+
+def _amount(value: Fraction) -> str:
+    """Return an exact fraction as text, rounded up to four decimals where it is long."""
+    return str(value) if value.denominator < 10**4 else f"{math.ceil(value * 10**4) / 10**4:g}"
 
 
 def _interval(interval: tuple[int, int]) -> str:

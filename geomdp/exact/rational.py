@@ -69,7 +69,7 @@ def rational_rows(name: str, values: Any, d: int | None = None) -> RationalRows:
     kind, ones = array.dtype.kind, np.ones(len(array), dtype=np.int64)
     if kind in "biu":
         low, high = (int(array.min()), int(array.max())) if array.size else (0, 0)
-        small = -(2**_WORD) < low and high < 2**_WORD
+        small = low > -(2**_WORD) and high < 2**_WORD
         return RationalRows(np.ascontiguousarray(array.astype(np.int64 if small else object)), ones)
     if kind == "f" and array.dtype.itemsize <= 8:
         array = array.astype(np.float64)
@@ -77,6 +77,21 @@ def rational_rows(name: str, values: Any, d: int | None = None) -> RationalRows:
             raise ArgumentError(name, wanted, "an array with an infinite or missing value")
         return _from_floats(array)
     return _from_objects(name, wanted, array)
+
+
+def rational_vector(name: str, values: Any) -> RationalRows:
+    """Return one point as a single row.
+
+    Raises:
+        ArgumentError: when it is not a sequence of at least one finite rational number.
+
+    Example:
+        >>> rational_vector("v", [1, Fraction(1, 3)]).row(0)
+        (Fraction(1, 1), Fraction(1, 3))
+    """
+    if np.ndim(values) != 1 or not len(values):
+        raise ArgumentError(name, "a sequence of rational numbers", f"an array of shape {np.shape(values)}")
+    return rational_rows(name, np.asarray(values)[None] if hasattr(values, "__array__") else [list(values)])
 
 
 def _as_array(name: str, values: Any) -> NDArray[Any]:

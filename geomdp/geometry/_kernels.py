@@ -287,10 +287,10 @@ def parallel(x: NDArray[np.int64], y: NDArray[np.int64]) -> bool:
             c = j
     if y[c] == 0:
         return False
+    different = 0
     for j in range(len(x)):
-        if y[j] * x[c] != y[c] * x[j]:
-            return False
-    return True
+        different += y[j] * x[c] != y[c] * x[j]
+    return different == 0
 
 
 @_jit

@@ -7,6 +7,7 @@ representative's labels are computed in integers, they are pairwise different, a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,14 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.classifier import Halfspace, integer_array, products
+from geomdp.core.classifier import Halfspace, products
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, CapacityError, GeomdpError, check_choice, check_integer, describe
+from geomdp.core.errors import (
+    ArgumentError,
+    CapacityError,
+    GeomdpError,
+    check_choice,
+    check_integer,
+    describe,
+)
 from geomdp.core.sample import Sample
 from geomdp.geometry.count import count_dichotomies, counted_strata
+from geomdp.geometry.cyclic import Stratum
 from geomdp.geometry.flats import Lines, compact_minors
 from geomdp.geometry.restrict import chambers_by_restriction
-from geomdp.geometry.rounding import round_witnesses
+from geomdp.geometry.rounding import round_witnesses, shorten_witnesses
 from geomdp.geometry.walk import half_chambers
 
 __all__ = ["Dichotomies", "Estimate", "count_dichotomies", "dichotomies", "estimate"]
@@ -31,7 +40,8 @@ __all__ = ["Dichotomies", "Estimate", "count_dichotomies", "dichotomies", "estim
 DEFAULT_LIMIT = 5_000_000
 #: Labels evaluated at a time: a block of inner products stays in the processor's cache.
 BLOCK = 2**17
-FAILURE = "The enumeration of dichotomies failed its own check; please report this domain."
+#: From so many cells on, the search in Python integers announces itself by a warning.
+SLOW = 10_000
 #: Seeds of hash keys and of perturbations inside cells: geometry of a public domain, no privacy.
 HASH_SEED, SPREAD_SEED = 2024, 2025
 
@@ -189,16 +199,41 @@ def dichotomies(
             str(_estimate(domain, count)),
             "Use fewer levels, or pass limit= to allow it.",
         )
-    pieces, done = [], 0
-    for stratum, size in parts:
-        inner, mirrored = _inside(stratum.lines, size, generic, _part(progress, done / count, size / count))
-        lifted = products(np.ascontiguousarray(stratum.lift.T), np.ascontiguousarray(inner.T)).T
-        pieces.append((np.ascontiguousarray(lifted), mirrored))
-        done += size
-    result = _verified(domain, pieces, count)
+    result = None
+    if method == "lp":
+        from geomdp.geometry.tree import weights_by_tree
+
+        rng = np.random.default_rng(SPREAD_SEED) if generic else None
+        found = weights_by_tree(
+            domain.points, pointed=len(parts) == 1, rng=rng, progress=_part(progress, 0, 1)
+        )
+        result = _verified(domain, [(found, False)], count)
+    else:
+        for exact in (False, True):
+            if result is None:
+                result = _verified(domain, _walk(parts, generic, exact, progress), count)
+    if result is None:
+        raise GeomdpError("The dichotomies found failed the check by count; please report this domain.")
     if progress is not None:
         progress(1.0)
     return result
+
+
+def _walk(
+    parts: list[tuple[Stratum, int]],
+    generic: bool,
+    exact: bool,
+    progress: Callable[[float], None] | None,
+) -> list[tuple[NDArray[Any], bool]]:
+    """Return the representatives of every stratum, in the domain's coordinates; True: stands for +-W."""
+    pieces, done, count = [], 0, sum(size for _, size in parts)
+    for stratum, size in parts:
+        report = _part(progress, done / count, size / count)
+        inner, mirrored = _inside(stratum.lines, size, generic, exact, report)
+        lifted = products(np.ascontiguousarray(stratum.lift.T), np.ascontiguousarray(inner.T)).T
+        pieces.append((np.ascontiguousarray(lifted), mirrored))
+        done += size
+    return pieces
 
 
 def _part(
@@ -211,32 +246,38 @@ def _part(
 
 
 def _inside(
-    lines: Lines, count: int, generic: bool, progress: Callable[[float], None] | None
+    lines: Lines, count: int, generic: bool, exact: bool, progress: Callable[[float], None] | None
 ) -> tuple[NDArray[Any], bool]:
     """Return integer vectors (r entries) inside the chambers of the hyperplanes of the lines.
 
-    One in every chamber, or one in every antipodal pair of chambers and True.
+    One in every chamber; or one in every antipodal pair of chambers, and True. Rows too long for the
+    compiled walk, or cells too thin for its floats, go to the search in Python integers.
     """
     rows, r = lines.rows, lines.rank
     if r == 0:
         return np.zeros((1, 0), dtype=np.int64), False
-    found = None
-    if compact_minors(rows)[0]:
+    spread = np.random.default_rng(SPREAD_SEED) if generic else None
+    if not exact and compact_minors(rows)[0]:
         found = half_chambers(rows, count, np.random.default_rng(HASH_SEED), progress)
-    if found is None:
-        return integer_array("weights", chambers_by_restriction(rows.tolist(), r, progress), 2), False
-    return round_witnesses(*found, np.random.default_rng(SPREAD_SEED) if generic else None), True
+        if found is not None and float(found[1].min()) > 0:
+            return round_witnesses(*found, spread), True
+    if count > SLOW:
+        warnings.warn(
+            f"Coordinates this long are enumerated in Python integers: {count:,} cells will take a while.",
+            stacklevel=4,
+        )
+    return shorten_witnesses(rows, chambers_by_restriction(rows.tolist(), r, progress), spread), False
 
 
-def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: int) -> Dichotomies:
-    """Label the domain in integers; prove that the labellings are distinct and that none is missing.
+def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: int) -> Dichotomies | None:
+    """Label the domain in integers; prove that labellings are distinct and none is missing, or return None.
 
     A mirrored piece W stands for W followed by -W: one product labels both.
     """
     points, m = domain.points, domain.m
     weights = np.concatenate([part for W, mirrored in pieces for part in ((W, -W) if mirrored else (W,))])
     if len(weights) != count:
-        raise GeomdpError(FAILURE)
+        return None
     packed = np.empty((count, -(-m // 8)), dtype=np.uint8)
     evaluate = _evaluator(points, weights)
     trivial = m - int((points != 0).any(axis=1).sum())
@@ -255,7 +296,7 @@ def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: in
             generic = generic and int(np.count_nonzero(at_most)) == trivial * len(values)
         base += 2 * n if mirrored else n
     if not _distinct(packed):
-        raise GeomdpError(FAILURE)
+        return None
     return Dichotomies(domain, weights, packed, generic)
 
 

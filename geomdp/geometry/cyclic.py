@@ -67,11 +67,13 @@ def cyclic_flats(lines: Lines) -> Iterator[tuple[NDArray[np.int64], NDArray[np.i
     """Yield (greedy basis, members) of every totally cyclic flat of rank >= 1, as line numbers."""
     forward = np.array([bool(plus) for plus, _ in lines.members])
     backward = np.array([bool(minus) for _, minus in lines.members])
-    for rank in range(1, lines.rank + 1):
+    for rank in range(1, lines.rank):
         for basis, members, columns in _candidates(lines, rank, forward & backward):
             flat = np.ascontiguousarray(lines.rows[members][:, columns])
             if totally_cyclic(flat, forward[members], backward[members]):
                 yield basis, members
+    if lines.rank and totally_cyclic(lines.rows, forward, backward):
+        yield np.array(_independent(lines.rows), dtype=np.int64), np.arange(len(lines.rows))
 
 
 def totally_cyclic(rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDArray[np.bool_]) -> bool:
@@ -107,9 +109,7 @@ def totally_cyclic(rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDA
     return True
 
 
-def _combines_to_zero(
-    rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDArray[np.bool_]
-) -> bool:
+def _combines_to_zero(rows: NDArray[Any], forward: NDArray[np.bool_], backward: NDArray[np.bool_]) -> bool:
     """Look for positive integers c with sum c_i x_i = 0 by a linear program; True only with that proof.
 
     The float multipliers are rounded on a fine scale; what is left over is taken up exactly by r

@@ -34,7 +34,9 @@ def chambers_by_restriction(
         split: dict[tuple[bool, ...], tuple[Vector, Vector]] = {}
         for face in _on_hyperplane(v, earlier, dimension):
             values = [_dot(x, face) for x in earlier]
-            scale = 1 + max((abs(_dot(x, v)) // abs(y) for x, y in zip(earlier, values, strict=True)), default=0)
+            scale = 1 + max(
+                (abs(_dot(x, v)) // abs(y) for x, y in zip(earlier, values, strict=True)), default=0
+            )
             pair = tuple(
                 _shorten([scale * f + side * x for f, x in zip(face, v, strict=True)]) for side in (1, -1)
             )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from geomdp.core.classifier import integer_array, products
 
 #: Extra bits for representatives in general position.
 SPARE_BITS = 8
@@ -44,8 +47,41 @@ def round_witnesses(
         return np.rint(np.ldexp(W, bits[:, None])).astype(np.int64)
     wide = np.empty(W.shape, dtype=object)
     for index, value in np.ndenumerate(W):
-        top, bottom = float(value).as_integer_ratio()
-        wide[index] = round(top * 2 ** int(bits[index[0]]) / bottom) if bottom == 1 else (
-            (2 * top * 2 ** int(bits[index[0]]) + bottom) // (2 * bottom)
-        )
+        wide[index] = round(Fraction(float(value)) * 2 ** int(bits[index[0]]))
     return wide
+
+
+def shorten_witnesses(
+    rows: NDArray[Any], exact: list[list[int]], rng: np.random.Generator | None = None
+) -> NDArray[Any]:
+    """Return shorter integer vectors in the same open cells, where floats can find them.
+
+    Args:
+        rows: (m, r) integers.
+        exact: N integer vectors, none orthogonal to a row.
+        rng: source of a perturbation, or None.
+
+    Returns:
+        (N, r) integers; a vector whose rounding would change a sign is kept as it was.
+
+    Example:
+        >>> shorten_witnesses(np.array([[1, 0], [0, 1]]), [[2**80, 2**80 + 1]]).tolist()
+        [[1, 1]]
+    """
+    long = integer_array("weights", exact, 2).astype(object)
+    values = products(rows.astype(object), np.ascontiguousarray(long.T)).T
+    tops = np.abs(long).max(axis=1)
+    lengths = np.abs(rows.astype(object)).sum(axis=1)
+    # True division of Python integers of any size is correctly rounded.
+    W = np.array([[x / top for x in w] for w, top in zip(long.tolist(), tops, strict=True)])
+    margins = np.array(
+        [
+            min(abs(v) / (top * length) for v, length in zip(row, lengths, strict=True))
+            for row, top in zip(values.tolist(), tops, strict=True)
+        ]
+    )
+    short = round_witnesses(W, np.maximum(margins, 2.0**-50), rng).astype(object)
+    moved = products(rows.astype(object), np.ascontiguousarray(short.T)).T
+    keep = ((moved > 0) != (values > 0)).any(axis=1) | (moved == 0).any(axis=1)
+    short[keep.astype(bool)] = long[keep.astype(bool)]
+    return integer_array("weights", short, 2)

@@ -24,16 +24,17 @@ def quiet_highs() -> Any:
     """
     import highspy
 
+    make: Any = highspy.Highs
     sys.stdout.flush()
     try:
         saved = os.dup(1)
     except OSError:  # no standard output to protect
-        solver = highspy.Highs()
+        solver = make()
     else:
         null = os.open(os.devnull, os.O_WRONLY)
         try:
             os.dup2(null, 1)
-            solver = highspy.Highs()
+            solver = make()
         finally:
             os.dup2(saved, 1)
             os.close(null)
@@ -43,17 +44,19 @@ def quiet_highs() -> Any:
     return solver
 
 
-class StrictSystem:
-    """The program: maximise t subject to s_i <x_i, w> >= t for the rows switched on, |w_j| <= 1, t <= 1.
+class SignSystem:
+    """The sign-vector program as one HiGHS model, for the many sign vectors of a search tree.
 
-    Rows are switched on and off by their bounds, so that one model serves a whole search tree. The rows
-    are scaled to L1 norm 1. An optimum t > 0 suggests that a strict solution exists.
+    maximise t subject to <a_i, w> >= t (or >= 0) where +1 is demanded, <a_i, w> <= -t where -1 is,
+    |w_j| <= 1, |t| <= 1, with a_i = x_i / |x_i|_1: the program of
+    :func:`geomdp.lp.models.sign_vector_program`, its demands switched by row bounds.
 
     Args:
         rows: (m, d) non-zero integer vectors.
+        strict: demand <x, w> > 0 at +1; otherwise only >= 0.
     """
 
-    def __init__(self, rows: NDArray[Any]) -> None:
+    def __init__(self, rows: NDArray[Any], strict: bool) -> None:
         import highspy
 
         scaled = rows.astype(np.float64)
@@ -62,12 +65,12 @@ class StrictSystem:
         self._infinity = highspy.kHighsInf
         self._solver = quiet_highs()
         model = highspy.HighsLp()
-        # Row i: <x_i, w> - t >= 0 says +, row m + i: -<x_i, w> - t >= 0 says -; both are off at first.
-        dense = np.vstack([np.c_[scaled, -np.ones(m)], np.c_[-scaled, -np.ones(m)]])
+        # Row i demands +, row m + i demands -; all are off at first.
+        plus, minus = np.full((m, 1), -1.0 if strict else 0.0), np.full((m, 1), -1.0)
+        dense = np.vstack([np.hstack([scaled, plus]), np.hstack([-scaled, minus])])
         model.num_col_, model.num_row_ = d + 1, 2 * m
-        model.col_cost_ = np.r_[np.zeros(d), -1.0]
-        model.col_lower_ = np.r_[-np.ones(d), -1.0]
-        model.col_upper_ = np.ones(d + 1)
+        model.col_cost_ = np.append(np.zeros(d), -1.0)
+        model.col_lower_, model.col_upper_ = -np.ones(d + 1), np.ones(d + 1)
         model.row_lower_ = np.full(2 * m, -self._infinity)
         model.row_upper_ = np.full(2 * m, self._infinity)
         model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
@@ -79,7 +82,7 @@ class StrictSystem:
         self._signs = np.zeros(m, dtype=np.int8)
 
     def set_sign(self, row: int, sign: int) -> None:
-        """Demand <x_row, w> > 0 (+1) or < 0 (-1), or nothing (0)."""
+        """Demand sign +1 or -1 of <x_row, w>, or nothing (0)."""
         old = int(self._signs[row])
         if old == sign:
             return
@@ -117,7 +120,7 @@ def strict_direction(rows: NDArray[Any]) -> NDArray[np.int64] | None:
     """
     if not len(rows):
         return np.zeros(rows.shape[1], dtype=np.int64)
-    system = StrictSystem(rows)
+    system = SignSystem(rows, strict=True)
     for i in range(len(rows)):
         system.set_sign(i, 1)
     t, w = system.solve()
@@ -149,4 +152,4 @@ def positive_combination(vectors: NDArray[Any]) -> NDArray[np.int64] | None:
     if answer.x is None or answer.x[k] <= 0:
         return None
     multipliers = (answer.x[:k] + answer.x[k]) / lengths
-    return np.rint(multipliers / multipliers.max() * 2.0**DIRECTION_BITS).astype(np.int64)
+    return as_integers(multipliers)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.classifier import Halfspace, integer_array, signs
+from geomdp.core.classifier import Halfspace, integer_array, products, signs
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice, describe
 from geomdp.core.sample import Sample, pool
 from geomdp.opt.parallel import blocks
@@ -29,6 +29,9 @@ MAX_WEIGHT = 2**61
 
 #: Work that is not begun without a time limit, in seconds of one thread (estimated).
 MAX_SECONDS = 3600.0
+
+#: Largest entry to which weights are shortened, and the number of lines up to which this is tried.
+MAX_SHORT, MAX_SHORT_LINES = 2**20, 10**5
 
 Progress = Callable[[float], None]
 
@@ -176,8 +179,9 @@ def _solve(
         if time_limit is None:
             _check_size(lines, 1)
         name, gain, weights, complete = _sweep(lines, deadline, progress)
+    gain, weights = _shorten(lines, gain, weights)
     lifted = lines.lift(weights)
-    wrong = int(np.where(signs(points, _exact(lifted)) > 0, negatives, positives).sum())
+    wrong = int(np.where(signs(points, exact_vector(lifted)) > 0, negatives, positives).sum())
     if wrong != base + gain:
         raise RecountError(name)
     return _Solved(wrong if complete else base + _floor(lines), wrong, lifted, name)
@@ -206,6 +210,26 @@ def _sweep(
     if int(swept.least[0]) < gain:
         gain, weights = int(swept.least[0]), direction(A, swept.descent(cells_only=False))
     return name, gain, weights, swept.complete
+
+
+def gain_of(lines: Lines, weights: list[int]) -> int:
+    """Return the gain of field 0 at the weights (on the kept columns), the zero vector's left out."""
+    values = products(lines.vectors, exact_vector(weights))
+    ahead = lines.forward[0][(values >= 0).astype(bool)]
+    return int(ahead.sum() + lines.backward[0][(values <= 0).astype(bool)].sum())
+
+
+def _shorten(lines: Lines, gain: int, weights: list[int]) -> tuple[int, list[int]]:
+    """Return the first weights rounded to a small largest entry that are as good; else the weights."""
+    top = max((abs(w) for w in weights), default=0)
+    scale = 1
+    while scale < min(top, MAX_SHORT) and len(lines.vectors) <= MAX_SHORT_LINES:
+        short = [(2 * w * scale + top) // (2 * top) for w in weights]
+        value = gain_of(lines, short)
+        if value <= gain:
+            return value, short
+        scale += 1 + scale // 8
+    return gain, weights
 
 
 def _simple(lines: Lines) -> tuple[int, list[int]]:
@@ -294,6 +318,7 @@ def _total(weights: NDArray[np.int64]) -> int:
     return (int((weights >> 32).sum()) << 32) + int((weights & (2**32 - 1)).sum())
 
 
-def _exact(weights: tuple[int, ...]) -> NDArray[Any]:
+def exact_vector(weights: Sequence[int]) -> NDArray[Any]:
+    """Return integer weights as an array: int64 where they fit, else objects."""
     wide = np.array(weights, dtype=object)
     return wide if any(abs(w) >= 2**62 for w in weights) else wide.astype(np.int64)

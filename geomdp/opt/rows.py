@@ -224,3 +224,34 @@ def _kernel_basis(
     wide = np.empty((len(basis), d), dtype=object)
     wide[:] = np.array(basis, dtype=object).reshape(len(basis), d)
     return wide.astype(np.int64) if largest(wide) < INT64_ENTRIES else wide
+
+
+#: Entries of the rows of a box tree stay below 2^ROW_BITS, cube coordinates within 2^CUBE_BITS.
+ROW_BITS = 21
+CUBE_BITS = 20
+
+
+def box_rows(Z: NDArray[Any], T: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (Y, E): the rows T^T z as small integers, and bounds on what the rounding hides.
+
+    Row i of Z T is divided by the least power of two 2^s for which it fits and rounded down; then
+    | <Z_i T, v> / 2^s - <Y_i, v> | <= E_i for every v with |v_j| <= 2^CUBE_BITS, and E_i = 0 when s = 0.
+
+    Example:
+        >>> Y, E = box_rows(np.array([[2**30, 2**10], [3, -5]]), np.eye(2, dtype=np.int64))
+        >>> Y.tolist(), (E > 0).tolist()
+        ([[1048576, 1], [3, -5]], [True, False])
+    """
+    exact = products(Z, T)
+    if exact.dtype == object:
+        top = np.array([max(abs(int(v)) for v in row).bit_length() for row in exact], dtype=np.int64)
+    else:
+        size = np.abs(exact).max(axis=1, initial=0)
+        top = np.zeros(len(size), dtype=np.int64)
+        for bit in range(64):
+            top[(size >> bit) > 0] = bit + 1
+    shift = np.maximum(top - ROW_BITS, 0)
+    if not shift.any():
+        return exact.astype(np.int64), np.zeros(len(exact), dtype=np.int64)
+    Y = exact >> (shift.astype(object) if exact.dtype == object else shift)[:, None]
+    return Y.astype(np.int64), np.where(shift > 0, Z.shape[1] << CUBE_BITS, 0).astype(np.int64)

@@ -11,6 +11,8 @@ from geomdp.core.errors import ProtocolError
 
 #: The two parties, in the order in which they speak first.
 PARTIES = ("Alice", "Bob")
+#: A trusted third party that sees both samples; its releases cost every party.
+CURATOR = "Curator"
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Message:
     """One released value.
 
     Attributes:
-        sender: "Alice" or "Bob".
+        sender: "Alice" or "Bob"; "Curator" in the reference protocol with a trusted third party.
         kind: what the payload is, e.g. "noisy histogram".
         payload: JSON values only (integers, lists of integers, text); its size is public.
         epsilon: the privacy loss that this release costs its sender.
@@ -61,17 +63,17 @@ class Transcript:
         """Add a message.
 
         Raises:
-            ProtocolError: when the sender is not one of the two parties or the cost is negative.
+            ProtocolError: when the sender is neither a party nor the curator, or the cost is negative.
         """
-        if message.sender not in PARTIES:
-            raise ProtocolError(f"A message must come from Alice or Bob, not {message.sender!r}.")
+        if message.sender not in (*PARTIES, CURATOR):
+            raise ProtocolError(f"A message must come from Alice, Bob or Curator, not {message.sender!r}.")
         if message.epsilon < 0:
             raise ProtocolError("A message must cost a privacy loss >= 0.")
         self.messages.append(message)
 
     def spent(self, party: str) -> Fraction:
-        """Return the exact sum of the privacy losses of a party's messages."""
-        return sum((m.epsilon for m in self.messages if m.sender == party), Fraction(0))
+        """Return the exact sum of the privacy losses of a party's messages, and of the curator's."""
+        return sum((m.epsilon for m in self.messages if m.sender in (party, CURATOR)), Fraction(0))
 
     def last(self, kind: str) -> Message:
         """Return the latest message of a kind.

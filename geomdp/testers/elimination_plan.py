@@ -47,7 +47,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError
+from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.geometry.subsets import cover_pairs
 
 #: Scores are multiplied by this, so that bottom's score can be set finely; the noise grows with it.
@@ -56,6 +56,8 @@ GRAIN = 1024
 ROOM = 1e-9
 #: Steps of budget that the game's table distinguishes on its diagonal, about.
 STEPS = 700
+#: Largest edge of the table.
+MOST_EDGE = 4096
 #: Largest number of candidates for the counting finish.
 MOST_COUNTED = 16
 
@@ -335,12 +337,13 @@ def game(
     prices, reach = _list_prices(candidates, d, share, unit)
     fixed = [(math.ceil(round_cost(2 * c.members, share) / unit), 2 * c.ratio) for c in assumed]
     edge = 64
-    while True:
+    while edge <= MOST_EDGE:
         table = _fill(edge, candidates, prices, reach, finish, fixed)
         if table is not None:
             size, depth, start = table
             return Game(size, depth, start, unit, share, assumed)
         edge *= 2
+    raise CapacityError("candidates", "few enough for the budget game's table", candidates)
 
 
 def _list_prices(candidates: int, d: int, share: float, unit: float) -> tuple[int, NDArray[np.int64]]:
@@ -379,14 +382,20 @@ def _fill(
             good = (np.minimum(a, b) >= price) & (value < n)
             value[good], rounds[good] = n, 1
         guess = np.where((a > 0) & (b > 0), chosen[np.maximum(a - 1, 0), np.maximum(b - 1, 0)], 0)
+        listed = np.full(len(a), -1, dtype=np.int64)
+        best = guess
         for step in (-1, 0, 1, 2):
             at = np.clip(guess + step, 0, len(reach) - 1)
             total, deep = _split(size, depth, a, b, least + at)
-            _improve(value, rounds, np.minimum(reach[at], total + 1), deep, chosen, a, b, at)
+            new = np.minimum(reach[at], total + 1)
+            best = np.where(new > listed, at, best)
+            listed = np.maximum(listed, new)
+            rounds, value = np.where(new > value, deep, rounds), np.maximum(value, new)
+        chosen[a, b] = best
         for price, swell in fixed:
             total, deep = _split(size, depth, a, b, np.full(len(a), price))
-            grown = np.minimum((total / swell).astype(np.int64), candidates)
-            _improve(value, rounds, np.where(total > 0, grown, 0), deep, chosen, a, b, guess)
+            new = np.minimum((total / swell).astype(np.int64), candidates)
+            rounds, value = np.where(new > value, deep, rounds), np.maximum(value, new)
         size[a, b], depth[a, b] = value, rounds
         if s % 2 == 0 and size[s // 2, s // 2] >= candidates:
             start = s // 2
@@ -411,17 +420,3 @@ def _split(
     total = np.where(able, np.maximum(alice, bob), -1)
     return total, 1 + np.where(alice >= bob, deep_a, deep_b)
 
-
-def _improve(
-    value: NDArray[np.int64],
-    rounds: NDArray[np.int64],
-    new: NDArray[np.int64],
-    deep: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    at: NDArray[np.int64],
-) -> None:
-    better = new > value
-    value[better], rounds[better] = new[better], deep[better]
-    chosen[a, b] = np.where(better, at, np.maximum(chosen[a, b], 0))

@@ -28,7 +28,7 @@ from geomdp.privacy.sampler import Sampler, noise_scale
 from geomdp.protocol.party import Party, converse, integers
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Finding, Interval, Setting, Tester
-from geomdp.testers.histogram_law import Calibration, FieldNoise, Progress, class_count
+from geomdp.testers.histogram_law import Calibration, FieldNoise, Progress, class_count, unsolvable
 
 if TYPE_CHECKING:
     from geomdp.geometry.arrangement import Dichotomies
@@ -48,10 +48,14 @@ def best_agreement(setting: Setting, v: NDArray[np.int64]) -> tuple[int, Halfspa
     from geomdp.opt.halfspace import opt_halfspace
     from geomdp.opt.threshold import opt_threshold
 
-    weighted = Sample.from_counts(setting.domain, np.maximum(v, 0), np.maximum(-v, 0))
     solve = opt_threshold if setting.classes == "thresholds" else opt_halfspace
-    result = solve(weighted)
+    result = solve(weighted(setting, v))
     return int(np.abs(v).sum()) - 2 * result.upper, result.classifier
+
+
+def weighted(setting: Setting, v: NDArray[np.int64]) -> Sample:
+    """Return the sample that holds |v_x| records labelled sign(v_x) at each cell x."""
+    return Sample.from_counts(setting.domain, np.maximum(v, 0), np.maximum(-v, 0))
 
 
 def own_optimum(setting: Setting, sample: Sample) -> int:
@@ -125,9 +129,8 @@ def _scores(setting: Setting, v: NDArray[np.int64]) -> NDArray[np.int64]:
     if setting.classes == "thresholds":
         before = np.concatenate([[0], np.cumsum(v)])
         return np.asarray(before[-1] - 2 * before, dtype=np.int64)
-    signs = _enumerated(setting.domain).signs
-    scores = [block.astype(np.int64) @ v for block in np.array_split(signs, max(1, len(signs) // 4096))]
-    return np.concatenate(scores)
+    wrong = _enumerated(setting.domain).mistakes(weighted(setting, v))
+    return np.asarray(int(np.abs(v).sum()) - 2 * wrong, dtype=np.int64)
 
 
 def _listed(setting: Setting, index: int) -> Halfspace | Threshold:
@@ -150,6 +153,9 @@ class _HistogramTester(Tester):
         super().__init__(setting)
         self.calibration = calibration
         self.guarantee = calibration.name
+        self.reason = unsolvable(setting.domain, setting.classes)
+        if self.reason:
+            return
         self.resolution = calibration.resolution(setting.beta, setting.tolerance)
         if self.resolution is None:
             self.reason = "no certified noise quantile: the domain is too large, or beta too small"

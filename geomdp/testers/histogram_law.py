@@ -40,15 +40,47 @@ DRAWS, FEWEST_DRAWS = 10_000, 500
 CALIBRATION_LOSS = Fraction(1, 10**6)
 _SEED = 20_240_601
 _BATCH = 500
+#: Counting dichotomies exactly takes about m^(d-1) / (d-1)! steps; beyond this many, Cover's bound serves.
+_COUNTING_STEPS = 5 * 10**7
 
 
 def class_count(domain: Domain, classes: str) -> int:
-    """Return the number of labelings of the domain that the class realises."""
+    """Return the number of labelings of the domain that the class realises, or an upper bound on it.
+
+    Where an exact count takes too long the bound 2 * sum_{i < d} C(m - 1, i) is used [Cover 1965]; it holds
+    for pointed domains, and grids and lines are pointed.
+
+    Raises:
+        CapacityError: for a large domain that is not pointed.
+
+    Example:
+        >>> class_count(Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)]), "halfspaces")
+        40150
+    """
+    m, d = domain.m, domain.d
     if classes == "thresholds":
-        return domain.m + 1
+        return m + 1
+    if domain.pointed and math.comb(m, d - 1) > _COUNTING_STEPS:
+        return 2 * sum(math.comb(m - 1, i) for i in range(d))
     from geomdp.geometry.arrangement import count_dichotomies
 
     return count_dichotomies(domain)
+
+
+def unsolvable(domain: Domain, classes: str) -> str:
+    """Return why the optimum of noisy counts is out of reach on a domain, or "".
+
+    Sweeps take about m^2 log m steps for d = 3; for d >= 4 every dichotomy is evaluated.
+    """
+    if classes == "thresholds" or domain.d <= 2:
+        return "" if domain.m <= 2**20 else "more than 2^20 noisy cells would be released"
+    if domain.d == 3:
+        return "" if domain.m <= 2**14 else "the optimum of more than 2^14 noisy cells takes too long"
+    try:
+        few = math.comb(domain.m, domain.d - 1) <= 10**9 and class_count(domain, classes) <= 2_000_000
+    except CapacityError:
+        few = False
+    return "" if few else "more than 2,000,000 dichotomies to evaluate per release"
 
 
 def affordable_draws(domain: Domain, classes: str) -> int:
@@ -59,7 +91,7 @@ def affordable_draws(domain: Domain, classes: str) -> int:
     """
     if classes == "thresholds":
         return DRAWS if domain.m <= 2**14 else 0
-    if domain.m > 2**13:
+    if domain.m > 2**13 or unsolvable(domain, classes):
         return 0
     count = class_count(domain, classes)
     grid = domain.features is not None and domain.d <= 3

@@ -1,20 +1,22 @@
 r"""Calibration of the interior-point testers: shares, level, cut and resolution, certified in integers.
 
-Write p for the number of parties that scan (1 with disjoint labels, 2 with mixed ones), E(a) for the bound
-m (1-r)/(1 - r rho) rho^(start - a) on a scan stopping at a count <= a, T(z) = P(sum of p count noises >= z), G for the
-levels' geometric noises and Z for the count noises. The protocol announces Far iff the noisy total reaches `cut`.
+Write p for the number of parties that scan (1 with disjoint labels, 2 with mixed ones), E(a) for the bound m
+(1-r)/(1 - r rho) rho^(start - a) on a scan stopping at a count <= a, T(z) = P(sum of p count noises >= z), G
+for the levels' geometric noises and Z for the count noises. The protocol announces Far iff the noisy total
+reaches `cut`.
 
-*Match.* Let opt <= t0: some theta* has u scanned mistakes (records that the scans count, at or above theta*) and c
-others, u + c <= t0. Unless a scan stops too early, all released places lie at or below theta* and the total is at most
-c. If u = a + b is divided between two scans, E(a) + E(b) <= E(u) + E(0) by convexity. So the failure
-probability is at most max over u + c = t0 of E(u) + (p - 1) E(0) + T(cut - c), and since E is convex, and T is
-convex on integers >= 0 (its steps are the pmf, which decreases), the maximum is at c = 0 or at c = t0, if cut > t0:
+*Match.* Let opt <= t0: some theta* has u scanned mistakes (records that the scans count, at or above theta*)
+and c others, u + c <= t0. Unless a scan stops too early, all released places lie at or below theta* and the
+total is at most c. If u = a + b is divided between two scans, E(a) + E(b) <= E(u) + E(0) by convexity. So the
+failure probability is at most max over u + c = t0 of E(u) + (p - 1) E(0) + T(cut - c), and since E is convex,
+and T is convex on integers >= 0 (its steps are the pmf, which decreases), the maximum is at c = 0 or at c =
+t0, if cut > t0:
 
     E(t0) + (p - 1) E(0) + T(cut) <= beta   and   p E(0) + T(cut - t0) <= beta.
 
-*Far.* Let opt >= t. The released place leaves at most start - 1 + G scanned mistakes per scan (always), so the total is
-at least t - p (start - 1) - sum G, and Far is missed only if sum G - sum Z >= excess := t - p (start - 1) - cut + 1.
-The resolution is the t at which P(sum G - sum Z >= excess) <= beta:
+*Far.* Let opt >= t. The released place leaves at most start - 1 + G scanned mistakes per scan (always), so
+the total is at least t - p (start - 1) - sum G, and Far is missed only if sum G - sum Z >= excess := t - p
+(start - 1) - cut + 1. The resolution is the t at which P(sum G - sum Z >= excess) <= beta:
 
     t = p (start - 1) + cut + excess - 1.
 
@@ -39,8 +41,8 @@ from geomdp.testers.crossing import Crossing
 
 #: Least privacy budget for which the exact tails are computed; their length grows like 1/epsilon.
 LEAST_EPSILON = Fraction(1, 1000)
-#: Candidate shares of the level's noise, in 1/1024 of the budget, largest first.
-SHARES = (640, 560, 512, 464, 416, 368, 336, 304, 272, 240, 208, 176, 152, 128, 108, 92, 78, 64, 48, 36, 26, 18)
+#: Candidate shares of the level's noise, in 1/1024 of the budget: a geometric sequence, largest first.
+SHARES = tuple(round(640 * 0.93**j) for j in range(52))
 _BITS = 192  # binary digits of the certificate
 _ONE = 1 << _BITS
 
@@ -87,8 +89,8 @@ class Calibration:
     def rejects(self, opt: int, total: int, level: float) -> bool:
         """Return True if a noisy total this large has probability <= level whenever the optimum is `opt`.
 
-        This inverts the Match side: the interval for opt begins at the least value that is not rejected. Only valid for
-        total > opt >= 0; the relative rounding error is below 10^-9 and is added.
+        This inverts the Match side: the interval for opt begins at the least value that is not rejected. Only
+        valid for total > opt >= 0; the relative rounding error is below 10^-9 and is added.
         """
         floor, raised = math.exp(self.early(0)), math.exp(min(0.0, self.early(opt)))
         tails = noise_tail(np.array([total, total - opt]), float(self.count_scale), self.scans)
@@ -129,10 +131,10 @@ def match_error(c: Calibration) -> Fraction:
 def far_error(c: Calibration) -> Fraction:
     """Return a proved bound on the probability of Match at opt >= resolution: integers, rounded outward.
 
-    sum G - sum Z = P - N, where P is a sum of 2p geometric variables (p levels, and p halves of count noises) and N
-    of p. Adding a geometric variable to a law f is f'(k) = r f'(k-1) + (1-r) f(k); lower bounds f give upper bounds
-    S(k) = 1 - sum_{j<k} f(j) on P(P >= k); taking one away from a tail is S'(k) = r S'(k+1) + (1-r) S(k), started far out
-    with S'(K) <= S(K).
+    sum G - sum Z = P - N, where P is a sum of 2p geometric variables (p levels, and p halves of count noises)
+    and N of p. Adding a geometric variable to a law f is f'(k) = r f'(k-1) + (1-r) f(k); lower bounds f give
+    upper bounds S(k) = 1 - sum_{j<k} f(j) on P(P >= k); taking one away from a tail is S'(k) = r S'(k+1) +
+    (1-r) S(k), started far out with S'(K) <= S(K).
 
     Example:
         >>> c = calibrate(2**16, Fraction(1), Fraction(1, 10), 0, 1)
@@ -160,7 +162,7 @@ def far_error(c: Calibration) -> Fraction:
 
 @lru_cache(maxsize=64)
 def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: int) -> Calibration | None:
-    """Return the calibration of least resolution among the candidate shares, certified; None below LEAST_EPSILON.
+    """Return the certified calibration of least resolution among SHARES; None below LEAST_EPSILON.
 
     Args:
         m: number of ranks.
@@ -171,7 +173,7 @@ def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: 
 
     Example:
         >>> [calibrate(2**b, Fraction(1), Fraction(1, 10), 0, 1).resolution for b in (16, 64)]
-        [28, 71]
+        [28, 70]
     """
     if epsilon < LEAST_EPSILON:
         return None
@@ -182,7 +184,7 @@ def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: 
             best, worse = candidate, 0
         else:
             worse += 1
-            if worse > 4:
+            if worse > 9:
                 break
     assert best is not None  # noqa: S101 - SHARES is not empty
     while match_error(best) > beta:
@@ -228,10 +230,10 @@ def _start_and_cut(draft: Calibration) -> tuple[int, int]:
 
 
 def noise_tail(z: NDArray[np.int64], scale: float, count: int) -> NDArray[np.float64]:
-    """Return T(z) = P(sum of one or two discrete Laplace variables >= z) at integers z >= 1, relative error < 10^-12.
+    """Return T(z) = P(sum of `count` <= 2 discrete Laplace variables >= z), z >= 1, relative error < 10^-12.
 
-    One: r^z/(1+r). Two: the pmf is ((1-r)/(1+r))^2 r^|k| (|k| + 1 + kappa), kappa = 2r^2/(1-r^2), and its tail the sum of an
-    arithmetic-geometric series.
+    One: r^z/(1+r). Two: the pmf is ((1-r)/(1+r))^2 r^|k| (|k| + 1 + kappa), kappa = 2r^2/(1-r^2), and its
+    tail the sum of an arithmetic-geometric series.
     """
     r = math.exp(-1 / scale)
     gap = -math.expm1(-1 / scale)
@@ -279,7 +281,7 @@ def _power_up(base: Fraction, exponent: int, bits: int = _BITS) -> Fraction:
 
 
 def _count_tail(z: int, scale: Fraction, count: int) -> Fraction:
-    """Return an upper bound of T(z), z >= 1: the closed forms of noise_tail with every factor rounded upward."""
+    """Return an upper bound of T(z), z >= 1: noise_tail's closed forms, every factor rounded upward."""
     low, high = _ratio(scale)
     power = _power_up(high, z)
     if count == 1:

@@ -240,7 +240,6 @@ def plan(
 def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
     """Yield every tester that is defined for the setting."""
     from geomdp.testers.curator import Curator
-    from geomdp.testers.elimination import HalfspaceElimination
     from geomdp.testers.histogram import OneWay, TwoHistograms
     from geomdp.testers.interior_point import InteriorPoint
 
@@ -252,6 +251,8 @@ def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
     if setting.classes == "thresholds":
         yield InteriorPoint(setting)
     else:
+        from geomdp.testers.elimination import HalfspaceElimination
+
         for constants, guarantee in (
             ("calibrated", "analytic"),
             ("calibrated", "unless-inconclusive"),

@@ -159,6 +159,15 @@ def test_separable_is_zero():
         assert (r.classifier.predict(D.points) == labels).all()
 
 
+def test_weights_are_short():
+    """The classifier is rounded to small integers where that costs no mistake."""
+    D = Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)])
+    labels = Halfspace((2, -3, 5)).predict(D.points)
+    r = opt_halfspace(Sample.from_cells(D, np.arange(D.m), labels))
+    assert r.upper == 0
+    assert max(map(abs, r.classifier.weights)) <= 16 * 16
+
+
 def test_pooling_and_orientation():
     """Samples pool; on an ordered domain halfspaces are thresholds of both orientations, at any size."""
     D = Domain.line(2**64)

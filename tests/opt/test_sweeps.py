@@ -1,8 +1,10 @@
 """Laws of the parts of the sweeps: exact order, presolve, steps between planes, threads."""
 
+import itertools
 import threading
 import time
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomdp.core.classifier import products
-from geomdp.opt import _kernels
+from geomdp.opt import _kernels, parallel
 from geomdp.opt.parallel import spread
 from geomdp.opt.planes import lift_along, project_along, push_off
 from geomdp.opt.presolve import independent_columns, lines_of, primitive
@@ -194,3 +196,25 @@ def test_spread_passes_errors_on():
     for threads in (1, 2):
         with pytest.raises(ZeroDivisionError):
             spread(work, 40, 1, threads=threads)
+
+
+@pytest.mark.parametrize("d", [3, 4, 5])
+def test_a_sweep_cut_short_says_so(d, monkeypatch):
+    """Whenever the clock runs out, deep inside too, a sweep called complete has the least gain of all."""
+    rng = np.random.default_rng(d)
+    X = np.hstack([rng.integers(0, 3, (7, d - 1)), np.ones((7, 1), dtype=np.int64)])
+    L = lines_of(X, rng.integers(-5, 6, (1, 7)))
+    A = Arrangement(L.vectors, L.forward, L.backward, False, np.arange(len(L.vectors)))
+    full = sweep_planes(A).least[0]
+    cut = 0
+    for ticks in range(60):
+        clock = itertools.count()
+        monkeypatch.setattr(parallel, "time", SimpleNamespace(monotonic=lambda clock=clock: next(clock)))
+        S = sweep_planes(A, deadline=ticks)
+        assert S.least[0] >= full
+        assert S.least[0] == full or not S.complete
+        cut += not S.complete
+        if S.least[0] < 2**62:
+            w = L.vectors @ np.array(direction(A, S.descent(cells_only=False)))
+            assert (L.forward[0] * (w >= 0)).sum() + (L.backward[0] * (w <= 0)).sum() == S.least[0]
+    assert cut > 0

@@ -1,0 +1,450 @@
+"""Lower bounds by a tree of boxes that covers all directions of w.
+
+Every w != 0 is, up to a positive factor, on one of the 2 r facets of a cube. In a box of a facet a row whose
+inner product keeps its sign is right or wrong for the whole box; the others are open. A box is closed when
+
+* its wrong rows cost enough already;
+* disjoint sets of open rows, each of them infeasible inside the box, cost the rest (*packing*);
+* its open rows span a space of lower rank, so that they cost as much as their own optimum there (*lemma*): a
+  sweep for rank 2, another box tree for higher ranks.
+
+Otherwise it is halved. In general position the halving ends because a small box meets independent rows only;
+in special position it ends because the open rows of a small box all vanish at one w and hence have lower rank.
+The rows are whitened first (w = T v with an integer T): without it the cells are long and thin.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.classifier import products
+from geomdp.opt.certificate import LEMMA, PLANE, PRUNE, Lemma
+from geomdp.opt.incumbent import Incumbent
+from geomdp.opt.planar import plane_optimum
+from geomdp.opt.rows import CUBE_BITS, ROW_BITS, Rows, box_rows, kernel_of, largest, pivots_modulo
+
+#: The open rows of a box, above which no packing is tried.
+LEAF = 30
+
+#: Side (in units of 2^-CUBE_BITS) below which a box is not halved.
+NARROWEST = 8
+
+#: Work of one call of the compiled search (open rows visited), about 0.1 s.
+SLICE = 4_000_000
+
+#: Rows below this have exact int64 arithmetic in the plane rule.
+PLANE_ENTRIES = 2**19
+
+
+class Stopped(Exception):
+    """The time is over; the tree so far is a proof of a smaller bound."""
+
+
+@dataclass
+class Workshop:
+    """What the trees of one proof share: the rows, the lemmas so far, and when to stop.
+
+    Attributes:
+        rows: all the rows.
+        lemmas: proved lemmas, in order.
+        deadline: a :func:`time.monotonic` instant, or None.
+        heartbeat: called about ten times a second with the fraction of the main tree that is done; it may
+            raise :class:`Stopped`.
+    """
+
+    rows: Rows
+    lemmas: list[Lemma] = field(default_factory=list)
+    deadline: float | None = None
+    heartbeat: Callable[[float], None] | None = None
+    known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+
+    def check_time(self) -> None:
+        """Raise Stopped when the deadline has passed."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise Stopped
+
+    def add(self, lemma: Lemma) -> int:
+        """Append a lemma and return its number."""
+        self.lemmas.append(lemma)
+        return len(self.lemmas) - 1
+
+
+def whitening(Z: NDArray[Any]) -> NDArray[np.int64]:
+    """Return an invertible integer T near a multiple of (Z^T Z)^(-1/2) for rows scaled to length 1 apart.
+
+    Example:
+        >>> T = whitening(np.array([[100, 1], [-100, 1], [50, -1]]))
+        >>> bool(abs(T[0, 0]) < abs(T[1, 1]))
+        True
+    """
+    F = Z.astype(np.float64)
+    F = F / max(1.0, float(np.abs(F).max(initial=0.0)))
+    r = F.shape[1]
+    values, vectors = np.linalg.eigh(F.T @ F / len(F))
+    if values[0] <= 1e-14 * values[-1]:
+        return np.eye(r, dtype=np.int64)
+    root = vectors @ np.diag(values**-0.5) @ vectors.T
+    scale = 2.0**10 / np.abs(root).max(axis=0).min()
+    if scale * np.abs(root).max() >= 2.0**40:
+        return np.eye(r, dtype=np.int64)
+    T = np.rint(root * scale).astype(np.int64)
+    return T if len(pivots_modulo(T)[1]) == r else np.eye(r, dtype=np.int64)
+
+
+class BoxTree:
+    """One tree: a proof that chosen rows cost at least ``target`` for every w, built depth first.
+
+    Args:
+        workshop: shared state; lemmas that this tree cites are added to it.
+        index: the rows, or None for all of them.
+        target: the cost to prove; it may be lowered on the way.
+        offer: told every candidate w (all columns); returns the new target, or None to give up.
+        leaf: open rows up to which packings are tried.
+    """
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        index: NDArray[np.int64] | None,
+        target: int,
+        offer: Callable[[list[int]], int | None],
+        leaf: int = LEAF,
+    ) -> None:
+        self.workshop, self.index, self.target, self.offer = workshop, index, target, offer
+        rows = workshop.rows if index is None else workshop.rows.subset(index)
+        self.rows = rows
+        self.dropped, self.kernel = kernel_of(rows.Z)
+        self.columns = [c for c in range(rows.d) if c not in self.dropped]
+        self.X = np.ascontiguousarray(rows.Z[:, self.columns])
+        self.r = len(self.columns)
+        self.leaf = leaf
+        self.done = False
+        self.open_bound: int | None = None
+        self.nodes = 0
+        self.reason = ""
+
+    def _set_up(self) -> None:
+        from geomdp.opt import _box_kernels as k
+
+        rows, r, m = self.rows, self.r, self.rows.m
+        self.T = whitening(self.X)
+        self.Y, self.E = box_rows(self.X, self.T)
+        self.strict = rows.strict.astype(np.int64)
+        self.small = self.X.dtype != object and largest(self.X) < PLANE_ENTRIES
+        self.XF = self.X.astype(np.float64)
+        self.XI = self.X if self.small else np.zeros_like(self.Y)
+        levels = (r - 1) * (CUBE_BITS - 2) + 2
+        size = m * min(levels, 8) + 64 * levels if m > 10**6 else m * levels
+        self.stack = (
+            np.empty(size, dtype=np.int32),
+            np.empty(size, dtype=np.int64),
+            np.empty(size, dtype=np.int64),
+            *(np.zeros(levels, dtype=np.int64) for _ in range(5)),
+            np.zeros((levels, r), dtype=np.int64),
+            np.zeros((levels, r), dtype=np.int64),
+        )
+        self.ctrl = np.zeros(14, dtype=np.int64)
+        self.ctrl[k.LEAF], self.ctrl[k.BUDGET] = self.leaf, SLICE
+        self.buffers = (
+            np.empty(50_000, dtype=np.uint8),
+            np.empty(20_000, dtype=np.int32),
+            np.empty(60_000, dtype=np.int64),
+            np.empty(60_000, dtype=np.int32),
+            np.empty(400_000, dtype=np.int32),
+            np.empty(400_000, dtype=np.int32),
+        )
+        self.scratch = (
+            np.empty((r + 2, self.leaf + 2 * r + 2)),
+            np.empty((self.leaf + 1, max(r - 1, 1))),
+            np.empty(r),
+        )
+        self.parts: list[list[NDArray[Any]]] = []
+        self.cited: list[int] = []
+
+    def run(self) -> bool:
+        """Search until the proof is complete; return False when the offer told to give up.
+
+        Raises:
+            Stopped: when the time is over; :meth:`lemma` then gives what is proved.
+        """
+        from geomdp.opt import _box_kernels as k
+
+        if not hasattr(self, "ctrl"):
+            self._set_up()
+            self.facets = [(c, s) for c in range(self.r) for s in (1, -1)]
+            self.facet = -1
+            self.entered = False
+        while True:
+            if not self.entered:
+                self.facet += 1
+                if self.facet == len(self.facets):
+                    break
+                self._enter()
+            if not self._facet():
+                return False
+            self.entered = False
+        self._flush()
+        self.done = True
+        return True
+
+    def _enter(self) -> None:
+        from geomdp.opt import _box_kernels as k
+
+        c, s = self.facets[self.facet]
+        idx, mid, rad, off, cnt, cost, stage, _, cen, ext = self.stack
+        arrays = (idx, mid, rad, off, cnt, cost, stage, cen, ext)
+        k.enter(c, s, self.Y, self.E, self.strict, self.rows.W, *arrays, self.ctrl)
+        self.entered = True
+
+    def _facet(self) -> bool:
+        from geomdp.opt import _box_kernels as k
+
+        ctrl, W = self.ctrl, self.rows.W
+        facet = self.facets[self.facet][0]
+        while True:
+            ctrl[k.TARGET] = self.target
+            k.grow(
+                facet, NARROWEST, AXIS_RULE, self.Y, self.E, self.strict, W, self.XI, self.small, self.XF,
+                *self.stack, ctrl, *self.buffers, *self.scratch,
+            )  # fmt: skip
+            status = int(ctrl[k.STATUS])
+            if status == k.DONE:
+                return True
+            if status in (k.FULL, k.SLICE):
+                if status == k.FULL:
+                    self._flush()
+                self.workshop.check_time()
+                if self.workshop.heartbeat is not None:
+                    self.workshop.heartbeat(self.fraction())
+            elif status == k.FOUND:
+                if not self._found():
+                    return False
+            elif status == k.ASK:
+                if not self._ask():
+                    return False
+            else:
+                self._leave_open()
+
+    def _found(self) -> bool:
+        from geomdp.opt import _box_kernels as k
+
+        v = [int(x) for x in np.rint(self.scratch[2] * 2.0**10)]
+        return self._try(products(self.T.astype(object), np.array(v, dtype=object)), k.SKIP, 1)
+
+    def _try(self, w: NDArray[Any], flag: int, bit: int) -> bool:
+        """Offer the kept columns of a candidate; mark the box if it is no improvement."""
+        target = self.offer(self._lift(w))
+        if target is None:
+            return False
+        if target < self.target:
+            self.target = target
+        else:
+            level = int(self.ctrl[0])
+            if self.stack[4][level] == 0 and self.stack[5][level] < self.target:
+                raise AssertionError("a box without open rows costs what its centre costs")
+            self.ctrl[flag] |= bit
+        return True
+
+    def _lift(self, w: NDArray[Any]) -> list[int]:
+        full = [0] * self.rows.d
+        for c, v in zip(self.columns, w, strict=True):
+            full[c] = int(v)
+        return full
+
+    def _ask(self) -> bool:
+        """The open rows of the box have low rank: close it by a lemma about them alone, if that is enough."""
+        from geomdp.opt import _box_kernels as k
+
+        idx, off, cnt, cost = self.stack[0], self.stack[3], self.stack[4], self.stack[5]
+        level = int(self.ctrl[k.LEVEL])
+        local = np.sort(idx[off[level] : off[level] + cnt[level]]).astype(np.int64)
+        need = self.target - int(cost[level])
+        X = self.X[local]
+        dropped, kernel = kernel_of(X)
+        if self.r - len(dropped) >= min(len(local), self.r):
+            self.ctrl[k.SKIP] |= 2
+            return True
+        index = local if self.index is None else self.index[local]
+        key = index.tobytes()
+        number, bound, w = -1, -1, None
+        if key in self.workshop.known:
+            number, bound = self.workshop.known[key]
+        if bound < need and not (key in self.workshop.known and number < 0):
+            number, bound, w = prove_subset(self.workshop, index, need)
+            self.workshop.known[key] = (number, bound)
+        if number >= 0 and bound >= need:
+            self.cited.append(number)
+            self.ctrl[k.ANSWER] = 1
+            return True
+        if w is None:
+            self.ctrl[k.SKIP] |= 2
+            return True
+        return self._try(self._near(level, local, kernel, w), k.SKIP, 2)
+
+    def _near(self, level: int, local: NDArray[np.int64], kernel: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
+        """Return a vector near the box that vanishes on the open rows, moved off it by w."""
+        cen = self.stack[8][level]
+        centre = self.T.astype(np.float64) @ cen.astype(np.float64)
+        N = kernel.astype(np.float64)
+        part, *_ = np.linalg.lstsq(N.T, centre, rcond=None)
+        top = float(np.abs(part).max(initial=0.0)) or 1.0
+        whole = np.array([int(v) for v in np.rint(part / top * 2.0**20)], dtype=object)
+        apex = products(kernel.T.astype(object), whole)
+        small = np.array([int(w[c]) for c in self.columns], dtype=object)
+        reach = max((abs(int(v)) for v in products(self.X.astype(object), small)), default=0)
+        return np.asarray(apex * (reach + 1) + small)
+
+    def _leave_open(self) -> None:
+        """A box too narrow to be halved: its open rows are given up."""
+        from geomdp.opt import _box_kernels as k
+
+        level = int(self.ctrl[k.LEVEL])
+        bound = int(self.stack[5][level])
+        self.open_bound = bound if self.open_bound is None else min(self.open_bound, bound)
+        self.reason = "narrow"
+        self._token(PRUNE)
+        self.ctrl[k.SKIP] = 0
+        self.ctrl[k.LEVEL] = level - 1
+
+    def _token(self, token: int) -> None:
+        from geomdp.opt import _box_kernels as k
+
+        self.buffers[0][self.ctrl[k.TOKENS]] = token
+        self.ctrl[k.TOKENS] += 1
+
+    def _flush(self) -> None:
+        from geomdp.opt import _box_kernels as k
+
+        c = self.ctrl
+        used = (c[k.TOKENS], c[k.LEAVES], c[k.SETS], c[k.SETS], c[k.ENTRIES], c[k.ENTRIES])
+        self.parts.append([buffer[:n].copy() for buffer, n in zip(self.buffers, used, strict=True)])
+        for place in (k.TOKENS, k.LEAVES, k.SETS, k.ENTRIES):
+            c[place] = 0
+        self.nodes = int(c[k.NODES])
+
+    def fraction(self) -> float:
+        """Return the part of the cube's surface that is done."""
+        from geomdp.opt import _box_kernels as k
+
+        level = int(self.ctrl[k.LEVEL])
+        stage = self.stack[6]
+        inside = sum(0.5 ** (at + 1) for at in range(level) if stage[at] == 2)
+        return (self.facet + inside) / len(self.facets)
+
+    def close(self) -> None:
+        """End an unfinished tree: every box still to be visited counts with its wrong rows only."""
+        from geomdp.opt import _box_kernels as k
+
+        if self.done:
+            return
+        idx, mid, rad, off, cnt, cost, stage, cut, cen, ext = self.stack
+        arrays = (idx, mid, rad, off, cnt, cost, stage, cen, ext)
+        bounds = [] if self.open_bound is None else [self.open_bound]
+        if self.entered:
+            level = int(self.ctrl[k.LEVEL])
+            while level >= 0:
+                self._flush()
+                if stage[level] == 0:
+                    bounds.append(int(cost[level]))
+                    self._token(PRUNE)
+                elif stage[level] == 1:
+                    k.descend(level, int(cut[level]), 1, self.Y, self.strict, self.rows.W, *arrays)
+                    bounds.append(int(cost[level + 1]))
+                    self._token(PRUNE)
+                level -= 1
+        while self.facet + 1 < len(self.facets):
+            self.facet += 1
+            self._enter()
+            bounds.append(int(cost[0]))
+            self._token(PRUNE)
+        self._flush()
+        self.done = True
+        self.open_bound = min(bounds) if bounds else None
+
+    def lemma(self) -> Lemma:
+        """Return what the tree proves; it must be done or closed."""
+        bound = self.target if self.open_bound is None else min(self.target, self.open_bound)
+        streams = [np.concatenate(part) for part in zip(*self.parts, strict=True)]
+        tokens, leaf_sets, set_mu, set_size, set_row, set_lam = streams
+        arrays = {
+            "dropped": np.array(self.dropped, dtype=np.int64),
+            "kernel": self.kernel,
+            "transform": self.T,
+            "tokens": tokens,
+            "lemmas": np.array(self.cited, dtype=np.int64),
+            "leaf_sets": leaf_sets,
+            "set_weight": set_mu,
+            "set_size": set_size,
+            "set_row": set_row,
+            "set_multiplier": set_lam,
+        }
+        return Lemma("boxes", bound, self.index, arrays)
+
+
+AXIS_RULE = 0
+
+
+def prove_subset(
+    workshop: Workshop, index: NDArray[np.int64], need: int
+) -> tuple[int, int, NDArray[Any] | None]:
+    """Prove that the chosen rows cost at least ``need``.
+
+    Returns:
+        (number of the lemma or -1, its bound or -1, a w of lower cost or None).
+    """
+    rows = workshop.rows.subset(index)
+    dropped, kernel = kernel_of(rows.Z)
+    columns = [c for c in range(rows.d) if c not in dropped]
+    if len(columns) <= 2:
+        value, v = plane_optimum(rows.Z[:, columns], rows.strict, rows.W)
+        if value < need:
+            return -1, -1, _spread(rows.d, columns, v)
+        arrays = {"dropped": np.array(dropped, dtype=np.int64), "kernel": kernel}
+        return workshop.add(Lemma("plane", value, index, arrays)), value, None
+    best: list[list[int]] = []
+
+    def offer(w: list[int]) -> int | None:
+        if rows.cost(np.array(w, dtype=object)) < need:
+            best.append(w)
+            return None
+        return need
+
+    nothing = int(rows.W[rows.strict].sum())
+    if nothing < need:
+        return -1, -1, np.zeros(rows.d, dtype=object)
+    tree = BoxTree(workshop, index, need, offer)
+    if not tree.run():
+        return -1, -1, np.array(best[-1], dtype=object)
+    lemma = tree.lemma()
+    if lemma.bound < need:
+        return -1, -1, None
+    return workshop.add(lemma), lemma.bound, None
+
+
+def _spread(d: int, columns: list[int], v: tuple[int, ...]) -> NDArray[Any]:
+    w = np.zeros(d, dtype=object)
+    for c, value in zip(columns, v, strict=True):
+        w[c] = value
+    return w
+
+
+def prove_all(workshop: Workshop, incumbent: Incumbent, leaf: int = LEAF) -> BoxTree:
+    """Return a finished tree on all rows whose target is the incumbent's cost, improved on the way.
+
+    Raises:
+        Stopped: from the workshop's deadline or heartbeat.
+    """
+
+    def offer(w: list[int]) -> int:
+        incumbent.offer(w)
+        return incumbent.cost
+
+    tree = BoxTree(workshop, None, incumbent.cost, offer, leaf)
+    tree.run()
+    return tree

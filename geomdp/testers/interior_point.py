@@ -1,0 +1,186 @@
+r"""Interior-point testers for thresholds: release a place that is surely not too high, and count below it.
+
+Disjoint labels (Alice's records are -1, Bob's +1; one message each way). Alice scans from the top for a place
+theta with at least one and not many of her records at or above it (:mod:`geomdp.testers.crossing`). If a
+threshold fits, theta <= max A + 1 <= min B, and none of Bob's records lies below theta; Bob's noisy count of
+them decides.
+
+Mixed labels (three turns). *Both* scan their -1 records; theta is the larger of the two places. If a
+threshold fits, theta <= (largest -1 record of either) + 1 <= every +1 record; both parties count their +1
+records below theta, and the sum of the two noisy counts decides. The four sub-tests of the paper (two cross
+tests and two local ones, at a quarter of the budget and of the resolution each) are replaced by one quantity,
+the mistakes of theta, and the count is free: a record that moves within a label meets either the scan or the
+count, and one that changes its label is added to or taken from the scan, which costs a scan less than a move.
+
+Source: the thresholds' interior-point baseline and the mixed-label reduction (Corollary 3.13) of the paper;
+the scan, its use for mixed labels and all constants are ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from geomdp.core.classifier import Threshold
+from geomdp.core.errors import InfeasibleError, ProtocolError
+from geomdp.core.sample import Sample
+from geomdp.privacy.budget import Budget
+from geomdp.privacy.sampler import Sampler
+from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.transcript import Message, Transcript
+from geomdp.testers.base import Finding, Interval, Setting, Tester
+from geomdp.testers.crossing import descending
+from geomdp.testers.interior_point_plan import LEAST_EPSILON, Calibration, calibrate
+
+PLACE, COUNT = "crossing", "count below"
+
+
+class InteriorParty(Party):
+    """A party that scans its -1 records, counts its +1 records below the released place, or does both.
+
+    Privacy note. Let l, p, c be the shares of level, place and count. For every behaviour of the counterpart,
+    the place at which the count is taken is a function of released values, and the count is an integer.
+
+    * scan only, l + p = epsilon: the scan's note, case 1; a replacement that changes a label is case 2,
+      cheaper.
+    * count only, c = epsilon: one replaced record moves the count by at most 1; discrete Laplace noise of
+      scale >= 1/c costs c.
+    * both, l + p = epsilon and c = epsilon - max(l, p). One replaced record is one of: -1 to -1, which moves
+      a record of the scan and leaves the count alone, l + p; +1 to +1, count only, c; -1 to +1 or +1 to -1,
+      which takes a record from the scan or adds one, max(l, p), and moves the count by at most 1, c. Each is
+      at most epsilon.
+
+    Conclusion: a party's messages together are epsilon-DP for every sample. The scan's message is charged
+    epsilon, as it would cost alone; the count that follows it is charged nothing more.
+    """
+
+    def scan(self, transcript: Transcript, rules: Calibration) -> Message:
+        """Release a place theta in 0..m: one above the place where the scan stopped, 0 if it did not stop."""
+        epsilon = rules.crossing.epsilon
+        self.reserve(epsilon)
+        passed = rules.crossing.draw(descending(self.sample, -1), self.sampler)
+        return converse(transcript, self.release(PLACE, {"theta": [rules.m - passed]}, epsilon))
+
+    def count(self, transcript: Transcript, rules: Calibration) -> Message:
+        """Release the noisy number of own +1 records below the released place."""
+        scanned = any(m.sender == self.name and m.kind == PLACE for m in transcript.messages)
+        charge = rules.count_epsilon if not scanned else 0 * rules.count_epsilon
+        theta = released_place(transcript, rules)
+        self.reserve(charge)
+        lower = np.asarray(self.sample.cells < theta, dtype=bool)
+        below = int(self.sample.positives[lower].sum())
+        noisy = below + int(self.sampler.discrete_laplace(rules.count_scale, 1)[0])
+        return converse(transcript, self.release(COUNT, {"count": [noisy]}, charge))
+
+
+def released_place(transcript: Transcript, rules: Calibration) -> int:
+    """Return the largest released place.
+
+    Raises:
+        ProtocolError: when a place is missing, malformed or outside 0..m.
+    """
+    messages = [m for m in transcript.messages if m.kind == PLACE]
+    places = [integers(message, "theta", 1, rules.m)[0] for message in messages]
+    if len(places) != rules.scans or min(places) < 0:
+        raise ProtocolError(f"The transcript must hold {rules.scans} place(s) between 0 and {rules.m}.")
+    return max(places)
+
+
+class InteriorPoint(Tester):
+    """The interior-point tester for thresholds on an ordered domain of any size.
+
+    Where opt cannot reach the resolution, the answer is Match at once and nothing is spent.
+
+    Args:
+        setting: the public setting, classes "thresholds".
+
+    Attributes:
+        rules: the certified calibration, or None (then `reason` says why).
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from geomdp.core.domain import Domain
+        >>> from geomdp.privacy.sampler import SimSampler
+        >>> D = Domain.line(2**64)
+        >>> tester = InteriorPoint(Setting(D, 100, 90, Fraction(1), labels="disjoint", classes="thresholds"))
+        >>> (tester.resolution, tester.feasible)
+        (70, True)
+        >>> low = Sample.from_cells(D, [3] * 100, [-1] * 100)
+        >>> high = Sample.from_cells(D, [2**63] * 90, [1] * 90)
+        >>> tester.converse(low, high, SimSampler(0), SimSampler(1)).verdict
+        'Match'
+    """
+
+    name = "interior-point"
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        self.rules: Calibration | None = None
+        if setting.classes != "thresholds":
+            self.reason = "defined for thresholds only"
+            return
+        scans = 1 if setting.labels == "disjoint" else 2
+        self.rules = calibrate(setting.domain.m, setting.epsilon, setting.beta, setting.tolerance, scans)
+        if self.rules is None:
+            self.reason = f"not calibrated below epsilon = {LEAST_EPSILON}"
+            return
+        self.resolution = self.rules.resolution
+
+    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
+        """Run the protocol once."""
+        setting, rules = self.setting, self.rules
+        if rules is None:
+            raise InfeasibleError("tester", "one that is calibrated here", f"'{self.name}': {self.reason}")
+        transcript = Transcript(self._parameters(rules))
+        if not self.feasible:
+            return Finding("Match", transcript, None, (0, setting.largest_opt))
+        first = InteriorParty("Alice", S_A, alice, Budget(setting.epsilon))
+        second = InteriorParty("Bob", S_B, bob, Budget(setting.epsilon))
+        first.scan(transcript, rules)
+        counting = [second]
+        if rules.scans == 2:
+            second.scan(transcript, rules)
+            counting = [second, first]
+        counts = [integers(p.count(transcript, rules), "count", 1, 2**63)[0] for p in counting]
+        total, theta = sum(counts), released_place(transcript, rules)
+        return Finding(
+            verdict="Far" if total >= rules.cut else "Match",
+            transcript=transcript,
+            classifier=Threshold(theta),
+            opt_interval=self._interval(rules, total),
+        )
+
+    def _interval(self, rules: Calibration, total: int) -> Interval:
+        """Return an interval that holds opt with probability >= 1 - beta, each end with 1 - beta/2.
+
+        Above: opt <= mistakes of the released place <= scans (start - 1) + total + (sum G - sum Z). Below:
+        the Match side's bound, inverted. A scan may stop anywhere once a few records are above it, so the
+        lower end is rarely more than tolerance + 1: it says by how much the data exceed what a match could
+        show.
+        """
+        half = self.setting.beta / 2
+        most = self.setting.largest_opt
+        upper = total + rules.scans * (rules.crossing.start - 1) + rules.excess_at(half) - 1
+        lower = 0
+        while lower < min(total, most) and rules.rejects(lower, total, float(half)):
+            lower += 1
+        return lower, min(max(upper, lower), most)
+
+    def _parameters(self, rules: Calibration) -> dict[str, Any]:
+        setting = self.setting
+        return {
+            "tester": self.name,
+            "domain": setting.domain.fingerprint,
+            "classes": setting.classes,
+            "labels": setting.labels,
+            "epsilon": str(setting.epsilon),
+            "beta": str(setting.beta),
+            "tolerance": setting.tolerance,
+            "n": [setting.n_alice, setting.n_bob],
+            "start": rules.crossing.start,
+            "epsilon_level": str(rules.crossing.epsilon_level),
+            "epsilon_place": str(rules.crossing.epsilon_place),
+            "epsilon_count": str(rules.count_epsilon),
+            "cut": rules.cut,
+        }

@@ -136,10 +136,14 @@ def unit_rows(rows: NDArray[Any]) -> NDArray[np.float64]:
         [[0.5, -1.0], [0.0, 0.0]]
     """
     if rows.dtype == object:
-        scaled = np.zeros(rows.shape, dtype=np.float64)
-        for i, row in enumerate(rows.tolist()):
-            top = max(1, *(abs(value) for value in row)) if row else 1
-            scaled[i] = [value / top for value in row]
-        return scaled
+        try:
+            floats = rows.astype(np.float64)
+        except OverflowError:
+            scaled = np.zeros(rows.shape, dtype=np.float64)
+            for i, row in enumerate(rows.tolist()):
+                top = max(1, *map(abs, row)) if row else 1
+                scaled[i] = [value / top for value in row]
+            return scaled
+        return np.ascontiguousarray(floats / np.abs(floats).max(axis=1, keepdims=True, initial=1.0))
     top = np.abs(rows).max(axis=1, keepdims=True, initial=1)
     return np.ascontiguousarray(rows / top.astype(np.float64))

@@ -46,7 +46,7 @@ def edge_changes(X: NDArray[np.float64]) -> Any:
 def crossings(X: NDArray[np.float64], i: int, j: int) -> Any:
     """Return where on the edge i..j, as a fraction from i, each point that changes sign there vanishes."""
     out = np.empty(len(X))
-    n = 0
+    n = np.int64(0)
     for a in range(len(X)):
         if (X[a, i] > 0) != (X[a, j] > 0):
             out[n] = X[a, i] / (X[a, i] - X[a, j])

@@ -46,8 +46,8 @@ def angular_order(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int6
 
 
 @_jit
-def count_rank3(V: NDArray[np.int64], divisor: int, exact_slopes: bool) -> int:
-    """Return the number of chambers of m distinct planes through 0 in R^3.
+def count_rank3(V: NDArray[np.int64], divisor: int, exact_slopes: bool, first: int, last: int) -> int:
+    """Return by how many chambers the planes first..last-1 through 0 in R^3 add to those before.
 
     One plane at a time: the j-th adds as many chambers as the earlier ones cut it into, which is twice
     the number of distinct lines in which they meet it.
@@ -56,12 +56,13 @@ def count_rank3(V: NDArray[np.int64], divisor: int, exact_slopes: bool) -> int:
         V: (m, 3) normals, pairwise independent.
         divisor: positive integer dividing every 2x2 minor of V (the previous pivot of the elimination).
         exact_slopes: True when all minors are below 2^25: then equal float slopes are equal fractions.
+        first, last: range of planes; without any plane there is one chamber.
     """
     m = len(V)
-    total = 1
+    total = 0
     slope = np.empty(m)
     a, b = np.empty(m, np.int64), np.empty(m, np.int64)
-    for j in range(m):
+    for j in range(first, last):
         v = V[j]
         c = 0
         for k in range(1, 3):

@@ -27,9 +27,9 @@ from geomdp.core.errors import (
     describe,
 )
 from geomdp.core.sample import Sample
-from geomdp.geometry.count import count_dichotomies, counted_strata
+from geomdp.geometry.count import count_dichotomies, counted_strata, more_than, steps
 from geomdp.geometry.cyclic import Stratum
-from geomdp.geometry.flats import Lines, compact_minors
+from geomdp.geometry.flats import Lines, compact_minors, distinct_lines
 from geomdp.geometry.restrict import chambers_by_restriction
 from geomdp.geometry.rounding import round_witnesses, shorten_witnesses
 from geomdp.geometry.walk import half_chambers
@@ -40,6 +40,8 @@ __all__ = ["Dichotomies", "Estimate", "count_dichotomies", "dichotomies", "estim
 DEFAULT_LIMIT = 5_000_000
 #: Labels evaluated at a time: a block of inner products stays in the processor's cache.
 BLOCK = 2**17
+#: A count of more steps than this (about half a minute) is preceded by the count of a part of the lines.
+LONG_COUNT = 10**9
 #: From so many cells on, the search in Python integers announces itself by a warning.
 SLOW = 10_000
 #: Seeds of hash keys and of perturbations inside cells: geometry of a public domain, no privacy.
@@ -190,15 +192,15 @@ def dichotomies(
     if not isinstance(domain, Domain):
         raise ArgumentError("domain", "a Domain", describe(domain))
     top = DEFAULT_LIMIT if limit is None else check_integer("limit", limit, 1)
+    if domain.ordered and 2 * domain.m > top:
+        _refuse(top, str(_estimate(domain, 2 * domain.m)))
+    lines = distinct_lines(domain.points)
+    if steps(lines) > LONG_COUNT and more_than(lines, top):
+        _refuse(top, "more (part of its points have more already)")
     parts = counted_strata(domain)
     count = sum(size for _, size in parts)
     if count > top:
-        raise CapacityError(
-            "domain",
-            f"one of at most {top:,} dichotomies",
-            str(_estimate(domain, count)),
-            "Use fewer levels, or pass limit= to allow it.",
-        )
+        _refuse(top, str(_estimate(domain, count)))
     result = None
     if method == "lp":
         from geomdp.geometry.tree import weights_by_tree
@@ -217,6 +219,15 @@ def dichotomies(
     if progress is not None:
         progress(1.0)
     return result
+
+
+def _refuse(limit: int, got: str) -> None:
+    raise CapacityError(
+        "domain",
+        f"one of at most {limit:,} dichotomies",
+        got,
+        "Use fewer levels, or pass limit= to allow it; estimate(domain) gives count, memory and time.",
+    )
 
 
 def _walk(

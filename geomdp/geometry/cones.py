@@ -50,7 +50,7 @@ def unit_points(W: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def frame(d: int) -> NDArray[np.float64]:
-    """Return d fixed, well conditioned directions in no special position: the edges of the first 2^d cones."""
+    """Return d fixed, well conditioned directions in no special position: the first cones' edges."""
     rows = np.eye(d)
     for i in range(d):
         for j in range(d):
@@ -132,22 +132,23 @@ def cut_plane(points: NDArray[np.float64], most: int, limit: int) -> NDArray[np.
     def ends(a: int, b: int) -> NDArray[np.float64]:
         return np.asarray(kernels.values(points, rays[[a, b % n]]))
 
-    def sure(a: int, b: int) -> int:
-        return int((ends(a, b).min(axis=1) > TOLERANCE).sum())
+    def fits(a: int, b: int) -> bool:
+        return int((ends(a, b).max(axis=1) > -2 * TOLERANCE).sum()) <= limit
 
-    def farthest(a: int, good: Callable[[int], bool]) -> int:
-        low, high = a, int(np.searchsorted(middles, middles[a] + 0.95 * np.pi, side="right")) - 1
-        if middles[a] + 0.95 * np.pi > middles[-1]:
-            high = n
+    def idle(a: int, b: int) -> bool:
+        return int((ends(a, b).min(axis=1) > TOLERANCE).sum()) > most
+
+    def farthest(a: int, good: Callable[[int, int], bool]) -> int:
+        reach = middles[a] + 0.95 * np.pi
+        low, high = a, n if reach > middles[-1] else int(np.searchsorted(middles, reach, side="right")) - 1
         while low < high:
             b = (low + high + 1) // 2
-            low, high = (b, high) if good(b) else (low, b - 1)
+            low, high = (b, high) if good(a, b) else (low, b - 1)
         return low
 
     arcs, a = [], 0
     while a < n:
-        b = farthest(a, lambda b, a=a: int((ends(a, b).max(axis=1) > -2 * TOLERANCE).sum()) <= limit)  # type: ignore[misc]
-        skip = farthest(a, lambda b, a=a: sure(a, b) > most)  # type: ignore[misc]
+        b, skip = farthest(a, fits), farthest(a, idle)
         if max(b, skip) == a:
             raise CuttingError
         if b > skip:
@@ -156,9 +157,7 @@ def cut_plane(points: NDArray[np.float64], most: int, limit: int) -> NDArray[np.
     return np.array(arcs).reshape(-1, 2, 2)
 
 
-def merge(
-    bits: NDArray[np.uint64], limit: int
-) -> tuple[NDArray[np.uint64], list[list[int]]]:
+def merge(bits: NDArray[np.uint64], limit: int) -> tuple[NDArray[np.uint64], list[list[int]]]:
     """Unite pairs of sets greedily, smallest union first, while no union holds more than `limit` points.
 
     Args:

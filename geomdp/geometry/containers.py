@@ -101,9 +101,7 @@ class Containers:
         """
         direction = integer_array("z", z, 1)
         if len(direction) != self.W.shape[1]:
-            raise ArgumentError(
-                "z", f"an array of length {self.W.shape[1]}", f"length {len(direction)}"
-            )
+            raise ArgumentError("z", f"an array of length {self.W.shape[1]}", f"length {len(direction)}")
         values = self.W.astype(object) @ direction.astype(object)
         inside = pack(np.array([[value > 0 for value in values]], dtype=bool).reshape(1, len(self.W)))
         hits = ~(inside & ~self.bits).any(axis=1)

@@ -13,6 +13,7 @@ from geomdp.core.classifier import products
 from geomdp.core.errors import check_choice
 from geomdp.exact.farkas import integer_vector
 from geomdp.exact.rational import RationalRows, rational_rows, rational_vector
+from geomdp.exact.simplex import unit_rows
 from geomdp.geometry.convex import (
     Combination,
     CommonPoint,
@@ -158,8 +159,7 @@ def _cone(left: RationalRows, right: RationalRows, method: str) -> CommonPoint |
     N = n + len(right)
     if not N:
         return Hyperplane(_unit(d), 0, "cone")
-    ones = np.ones(N, dtype=np.int64)
-    upper, lower = _stack(left, ones[:n]), _stack(right, ones[n:], sign=-1)
+    upper, lower = _stack(left, left.denominators), _stack(right, right.denominators, sign=-1)
     generators = np.vstack([upper, lower])
     answer = ConeQuestion(generators, (0,) * d + (1,), ((slice(0, N), d),)).answer(method)
     if isinstance(answer, tuple):
@@ -179,15 +179,24 @@ def _mixed(
     """
     d, n = left.d, len(left)
     walls = []
-    for direction in probes(d):
-        heights = np.zeros(len(generators), dtype=object)
-        heights[:n] = products(left.numerators, integer_vector(direction))
-        probe = np.column_stack([generators[:, :d], heights])
+    for direction in _promising(right if circuit.left else left):
+        heights = products(left.numerators, integer_vector(direction))
+        probe = np.column_stack([generators[:, :d], np.zeros(len(generators), dtype=heights.dtype)])
+        probe[:n, d] = heights
         answer = ConeQuestion(probe, (0,) * d + (1,)).answer(method)
         if not isinstance(answer, tuple):
             return _common(left, right, answer, "cone")
         walls.append(Wall(direction, answer[:d], answer[d]))
     return CommonPoint(circuit.point, circuit.left, circuit.right, "cone", tuple(walls))
+
+
+def _promising(rows: RationalRows) -> list[tuple[int, ...]]:
+    """Return the directions to probe, those that point to where most of the points lie first."""
+    directions = probes(rows.d)
+    if not len(rows):
+        return directions
+    middle = unit_rows(rows.numerators).mean(axis=0)
+    return sorted(directions, key=lambda f: -float(middle @ f) / sum(map(abs, f)) ** 0.5)
 
 
 def _common(left: RationalRows, right: RationalRows, weights: dict[int, Fraction], kind: str) -> CommonPoint:

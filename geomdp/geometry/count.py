@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from geomdp.geometry.flats import Lines, compact_minors, contract, distinct_line
 
 #: Elementary steps that an exact count may take (about an hour) before it is refused.
 MAX_STEPS = 10**11
+#: Steps of a count that are over in a second or two.
+QUICK_STEPS = 2 * 10**7
 
 
-def count_dichotomies(domain: Domain) -> int:
+def count_dichotomies(domain: Domain, *, progress: Callable[[float], None] | None = None) -> int:
     """Return the number of labellings of the domain by halfspaces x -> +1 iff <w, x> >= 0, exactly.
 
     If some u has <u, x> > 0 on X, every labelling comes from an open cell, and the number is that of the
@@ -28,6 +31,7 @@ def count_dichotomies(domain: Domain) -> int:
 
     Args:
         domain: m points in Z^d; about m^(d-1)/(d-1)! steps.
+        progress: called with the fraction done, from 0 to 1.
 
     Raises:
         CapacityError: when the count itself would take more than 10^11 steps.
@@ -43,59 +47,97 @@ def count_dichotomies(domain: Domain) -> int:
         raise ArgumentError("domain", "a Domain", describe(domain))
     if domain.ordered:
         return 2 * domain.m
-    return sum(count for _, count in counted_strata(domain))
+    return sum(count for _, count in counted_strata(domain, progress))
 
 
-def counted_strata(domain: Domain) -> list[tuple[Stratum, int]]:
+def counted_strata(
+    domain: Domain, progress: Callable[[float], None] | None = None
+) -> list[tuple[Stratum, int]]:
     """Return the arrangements whose chambers are the dichotomies, each with its exact number of chambers.
 
     Raises:
         CapacityError: when the count would take more than 10^11 steps.
     """
     _check_steps(distinct_lines(domain.points))
-    return [(s, count_chambers(s.lines.rows)) for s in strata(domain.points, domain.pointed)]
+    counted: list[tuple[Stratum, int]] = []
+    for stratum in strata(domain.points, domain.pointed):
+        # The first one, all of X, is nearly all of the work.
+        counted.append((stratum, count_chambers(stratum.lines.rows, None if counted else progress)))
+    return counted
+
+
+def steps(lines: Lines) -> int:
+    """Return the number of elementary steps of the count: choices of r - 1 of the lines."""
+    return math.comb(len(lines.rows), max(lines.rank - 1, 0))
 
 
 def _check_steps(lines: Lines) -> None:
     """Raise CapacityError when counting the chambers of the lines would take too long."""
-    m, r = len(lines.rows), lines.rank
-    steps = math.comb(m, max(r - 1, 0))
-    if steps > MAX_STEPS:
+    if steps(lines) > MAX_STEPS:
         raise CapacityError(
             "domain",
             f"small enough to be counted in {MAX_STEPS:.0e} steps",
-            f"{m} lines of rank {r} (about {steps:.1e} steps)",
+            f"{len(lines.rows)} lines of rank {lines.rank} (about {steps(lines):.1e} steps)",
             "Use fewer levels or features.",
         )
 
 
-def count_chambers(rows: NDArray[Any]) -> int:
+def more_than(lines: Lines, limit: int) -> bool:
+    """Return True if a part of the lines has more than ``limit`` chambers already, soon found.
+
+    More hyperplanes never have fewer chambers. False says nothing.
+
+    Example:
+        >>> more_than(distinct_lines(np.array([[i, 1] for i in range(9)])), 10)
+        True
+    """
+    r, k = lines.rank, len(lines.rows)
+    if r < 2:
+        return False
+    while k > r and math.comb(k, r - 1) > QUICK_STEPS:
+        k = k * 3 // 4
+    part = distinct_lines(lines.rows[:: max(1, len(lines.rows) // k)][:k])
+    return count_chambers(part.rows) > limit
+
+
+def count_chambers(rows: NDArray[Any], progress: Callable[[float], None] | None = None) -> int:
     """Return the number of chambers of the central arrangement {w : <x, w> = 0}, x in rows.
 
     Args:
         rows: (m, r) integers of rank r, non-zero, pairwise independent.
+        progress: called with the fraction done.
 
     Example:
         >>> count_chambers(np.array([[1, 0], [0, 1], [1, 1]]))
         6
     """
-    return _count(rows, 1, compact_minors(rows))
+    return _count(rows, 1, compact_minors(rows), progress)
 
 
-def _count(rows: NDArray[Any], divisor: int, compact: tuple[bool, bool]) -> int:
+def _count(
+    rows: NDArray[Any],
+    divisor: int,
+    compact: tuple[bool, bool],
+    progress: Callable[[float], None] | None = None,
+) -> int:
     m, r = rows.shape
     if m == 0 or r == 0:
         return 1
     if r <= 2:
         return 2 * m if r == 2 else 2
-    if r == 3 and compact[0]:
-        from geomdp.geometry import _kernels
+    exact = np.ascontiguousarray(rows) if compact[0] else rows.astype(object)
+    total, stride = 1, 1 if r > 3 else (m if progress is None else 64)
+    for first in range(0, m, stride):
+        last = min(first + stride, m)
+        if r == 3 and compact[0]:
+            from geomdp.geometry import _kernels
 
-        return int(_kernels.count_rank3(np.ascontiguousarray(rows), divisor, compact[1]))
-    exact = rows if compact[0] else rows.astype(object)
-    total = 1
-    for j in range(m):
-        total += _restricted(*contract(exact[: j + 1], j, divisor), compact)
+            total += int(_kernels.count_rank3(exact, divisor, compact[1], first, last))
+        else:
+            for j in range(first, last):
+                total += _restricted(*contract(exact[: j + 1], j, divisor), compact)
+        if progress is not None:
+            progress((last / m) ** (r - 1))
     return total
 
 

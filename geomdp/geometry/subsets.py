@@ -40,8 +40,7 @@ def halfspace_subsets(W: NDArray[Any], *, generic: bool = True) -> Bools:
         generic: only directions z with no non-zero w on z^perp; otherwise all directions, z = 0 included.
 
     Returns:
-        (s, N) booleans, distinct rows in lexicographic order. If s is at most 2 * cover_pairs(N, d) in the
-        generic case.
+        (s, N) booleans, distinct rows in a fixed order; s <= 2 * cover_pairs(N, d) in the generic case.
 
     Example:
         >>> subsets = halfspace_subsets(np.array([[1, 0], [0, 1], [-1, 0]]))
@@ -55,11 +54,11 @@ def halfspace_subsets(W: NDArray[Any], *, generic: bool = True) -> Bools:
     for i, line in enumerate(where):
         if line >= 0:
             out[:, i] = rows[:, line] == (-1 if flip[i] else 1)
-    return np.unique(out, axis=0)
+    return _distinct(out.astype(np.int8)).astype(bool)
 
 
 def _lines(W: NDArray[Any]) -> tuple[NDArray[Any], list[int], list[bool]]:
-    """Return distinct primitive directions up to sign, the line of each row (-1: zero), and which are flipped."""
+    """Return distinct directions up to sign, the line of each row (-1: zero), and which are flipped."""
     index: dict[tuple[int, ...], int] = {}
     where, flip = [], []
     for row in W.tolist():
@@ -109,7 +108,16 @@ def _chambers(lines: NDArray[Any], generic: bool) -> NDArray[np.int8]:
             parts.append(block)
     if not generic:
         parts.append(np.zeros((1, n), dtype=np.int8))
-    return np.unique(np.concatenate(parts), axis=0)
+    return _distinct(np.concatenate(parts))
+
+
+def _distinct(rows: NDArray[np.int8]) -> NDArray[np.int8]:
+    """Return the distinct rows of values -1, 0, 1, compared as packed bits."""
+    if not rows.shape[1]:
+        return rows[:1]
+    bits = np.hstack([np.packbits(rows > 0, axis=1), np.packbits(rows < 0, axis=1)])
+    keys = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).ravel()
+    return rows[np.unique(keys, return_index=True)[1]]
 
 
 def independent_columns(rows: NDArray[Any]) -> list[int]:
@@ -191,7 +199,7 @@ def maximal(subsets: Bools, most: int) -> Bools:
     subsets, sizes = subsets[sizes <= most], sizes[sizes <= most]
     order = np.argsort(-sizes, kind="stable")
     keep = kernels.maximal_rows(pack(subsets[order]), sizes[order])
-    return subsets[order][keep]
+    return np.asarray(subsets[order][keep])
 
 
 def pack(subsets: Bools) -> NDArray[np.uint64]:

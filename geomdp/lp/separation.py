@@ -42,7 +42,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class FloatProgram:
-    """The program in floats, with rows and columns scaled and every block moved to its centre.
+    """The program in floats, with rows and columns scaled.
 
     Attributes:
         generators: (N, p) floats with entries of at most 1.
@@ -57,20 +57,12 @@ class FloatProgram:
     scale: NDArray[np.float64]
 
     @classmethod
-    def of(
-        cls, generators: NDArray[Any], target: Sequence[int], blocks: Sequence[tuple[slice, int]] = ()
-    ) -> FloatProgram:
-        """Return the scaled program of integer generators; blocks pair generators with an offset column."""
-        free = {column for _, column in blocks}
+    def of(cls, generators: NDArray[Any], target: Sequence[int], free: Sequence[int] = ()) -> FloatProgram:
+        """Return the scaled program of integer generators with the free coordinates F."""
         bounded = np.array([i for i in range(generators.shape[1]) if i not in free], dtype=np.int64)
         G = unit_rows(generators)
         top = max(1, *(abs(int(value)) for value in target))
         r = np.array([int(value) / top for value in target])
-        for rows, column in blocks:
-            weight = float(G[rows, column].sum()) or 1.0  # 0.0 when all offsets underflow
-            centre = G[rows][:, bounded].sum(axis=0) / weight
-            G[np.ix_(np.arange(rows.start, rows.stop), bounded)] -= np.outer(G[rows, column], centre)
-            r[bounded] -= r[column] * centre
         scale = np.ones(G.shape[1])
         spread = np.abs(G[:, bounded]).max(axis=0, initial=0.0)
         scale[bounded] = np.where(spread > 0, spread, 1.0)

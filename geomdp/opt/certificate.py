@@ -41,7 +41,6 @@ CLOSED, PACKED, BRANCH = 0, 1, 2
 ARRAYS: dict[str, dict[str, str]] = {
     "count": {},
     "plane": {"dropped": "<i4", "kernel": "big"},
-    "arcs": {"dropped": "<i4", "kernel": "big"},
     "boxes": {
         "dropped": "<i4",
         "kernel": "big",
@@ -73,7 +72,7 @@ class Lemma:
     """The rows cost at least ``bound`` for every w.
 
     Attributes:
-        kind: "count" (bound <= 0), "plane" (rank at most 2, swept), "arcs" (rank 3, swept plane by plane),
+        kind: "count" (bound <= 0), "plane" (rank at most 2, swept),
             "boxes" (a tree of boxes over the cube of w), "subsets" (infeasible subsets, perhaps in a tree of
             decided rows), or "threshold" (one-sided thresholds, swept).
         bound: the proved cost.

@@ -33,6 +33,8 @@ KERNEL_ENTRIES = 2**30
 
 LARGEST = 2**63 - 1
 
+GOLDEN = (5**0.5 - 1) / 2
+
 #: Fields from which the batched kernel is used.
 BATCH = 8
 
@@ -61,9 +63,13 @@ class Arrangement:
 
     @property
     def chosen(self) -> NDArray[np.int64]:
-        """The planes from which cells are entered."""
+        """The planes from which cells are entered, in an order that spreads over the arrangement.
+
+        Steps of the golden ratio: a sweep that is cut short, or stops early, has seen planes of every part.
+        """
         keep = np.ones(len(self.X), dtype=bool) if self.faces else self.labels > self.floor
-        return np.flatnonzero(keep).astype(np.int64)
+        chosen = np.flatnonzero(keep).astype(np.int64)
+        return chosen[np.argsort((np.arange(len(chosen)) * GOLDEN) % 1.0, kind="stable")]
 
     def along(self, i: int) -> Arrangement:
         """Return the arrangement on the plane of row i."""

@@ -34,8 +34,11 @@ class Crossing:
     at the first place of count >= tau. Here rho is a rational number >= exp(-epsilon_place), and
     1/scale <= epsilon_level.
 
-    Always: all places passed without a stop have counts < tau. Stopping at some place of count <= a, among at
-    most m such places, has probability at most m E[rho^(tau - a)] = m (1-r)/(1 - r rho) rho^(start - a).
+    Accuracy. Stopping at some place of count <= a, among at most m such places, has probability at most
+    m E[rho^(tau - a)] = m (1-r)/(1 - r rho) rho^(start - a). A coin shows heads with the probability that a
+    geometric H of ratio rho has count + H >= tau. So passing some place of count >= c, hence the first of
+    them, has probability at most P(c + H < tau) = P(start - 1 + G - H >= c): the count of the last place that
+    was passed is stochastically at most start - 1 + G - H.
 
     Proof note (privacy). Write P(theta) = sum_tau p(tau) h_tau(N(theta)) prod_{theta' > theta} (1 -
     h_tau(N(theta'))) for the probability of stopping at theta, with h_tau(c) = min(1, rho^(tau - c)). Three
@@ -178,7 +181,7 @@ def failures(numerator: int, shift: int, bound: int, sampler: Sampler, exponent:
         raise ArgumentError("numerator", "between 0 and 2^shift", "outside")
     width = bound.bit_length() + 64
     digits = sampler.uniform(1 << width)
-    while (found := _decided(digits, width, numerator, shift, exponent, bound)) is None:
+    while (found := _decided(digits, width, (numerator, shift, exponent), bound)) is None:
         digits, width = digits << width | sampler.uniform(1 << width), 2 * width
     return found
 
@@ -195,10 +198,10 @@ def _power(numerator: int, shift: int, exponent: int, width: int) -> tuple[int, 
     return low, high
 
 
-def _decided(digits: int, width: int, numerator: int, shift: int, exponent: int, bound: int) -> int | None:
+def _decided(digits: int, width: int, coin: tuple[int, int, int], bound: int) -> int | None:
     """Return `failures` for all U in [digits, digits + 1) / 2^width, or None if they may disagree."""
     one = 1 << width
-    p_low, p_high = _power(numerator, shift, exponent, width)
+    p_low, p_high = _power(*coin, width)
     if digits + 1 <= one - bound * p_high:  # (1-p)^bound >= 1 - bound p
         return bound
     powers = [(one - p_high, one - p_low)]

@@ -1,15 +1,14 @@
 """Halfspace elimination: two parties cut the set of all dichotomies down until one gives up or none is left.
 
 Every labelling of the domain by a halfspace has one representative weight vector. A party whose low-error
-candidates lie in few of them offers a public container that holds these and drops the others; when neither can,
-low-error regions overlap and the data can be fitted jointly. Source: (paper, Algorithm 3, Theorem 4.7 and, for
-mixed labels, Corollary 4.8). Calibration and proofs: :mod:`geomdp.testers.elimination_plan`.
+candidates lie in few of them offers a public container that holds these and drops the others; when neither
+can, low-error regions overlap and the data can be fitted jointly. Source: (paper, Algorithm 3, Theorem 4.7
+and, for mixed labels, Corollary 4.8). Calibration and proofs: :mod:`geomdp.testers.elimination_plan`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -80,12 +79,12 @@ def mistakes(sample: Sample, weights: NDArray[Any]) -> NDArray[np.int64]:
 class EliminationParty(Party):
     """A party that selects members and counts mistakes.
 
-    Proof note. Precondition: `step` is a function of the transcript. Replacing one record changes every f(w) by
-    at most 1, so every member's score by at most the grain, and bottom's not at all. Permute-and-flip at
-    acceptance rate c per unit is the race of score + exponential noise of rate c: bottom's probability changes
-    by at most e^c, a member's by at most e^2c. The counts of N candidates move by at most N in L1. Conclusion:
-    the message costs what it says. The larger price is known to be covered before anything is drawn, and
-    the price of what was drawn is charged before the message exists.
+    Proof note. Precondition: `step` is a function of the transcript. Replacing one record changes every f(w)
+    by at most 1, so every member's score by at most the grain, and bottom's not at all. Permute-and-flip at
+    acceptance rate c per unit is the race of score + exponential noise of rate c: bottom's probability
+    changes by at most e^c, a member's by at most e^2c. The counts of N candidates move by at most N in L1.
+    Conclusion: the message costs what it says. The larger price is known to be covered before anything is
+    drawn, and the price of what was drawn is charged before the message exists.
     """
 
     def prepare(self, weights: NDArray[Any]) -> None:
@@ -181,7 +180,7 @@ class HalfspaceElimination(Tester):
         if self.guarantee == "unless-inconclusive":
             assumed = _first_menus(s.domain, progress)
         self.calibration = calibrate(
-            self.candidates, s.domain.d, s.epsilon, s.beta, s.tolerance, assumed
+            self.candidates, s.domain.d, s.epsilon, s.beta, tolerance=s.tolerance, assumed=assumed
         )
         self.resolution = self.calibration.resolution
 
@@ -198,7 +197,7 @@ class HalfspaceElimination(Tester):
         transcript = Transcript(self._parameters())
         everything = np.arange(len(menus.weights), dtype=np.int64)
         risk = float(self.setting.beta) * (1 - 2e-9)
-        state = State(everything, {name: epsilon for name in parties}, risk)
+        state = State(everything, dict.fromkeys(parties, epsilon), risk)
         while True:
             step, verdict = self._next(menus, state)
             if isinstance(step, Finish):

@@ -12,29 +12,30 @@ empty.* Proof. By Gordan's theorem the alternative is a relation sum l_a a = sum
 zero, on at most d + 1 of the vectors. If both sides are non-trivial, the common vector v errs on a record
 only if one of the vectors used does, on both sides, so opt <= (d+1) k. Otherwise say sum l_a a = 0 with
 minimal support s. No candidate vanishes on a record x, so <a, x> takes both signs over the support and one of
-these a errs on it: n_A <= s k. Suppose G_B holds some b. If s <= d, then b errs on at most n_A + k records, so
-opt <= (d+1) k. If s = d + 1, the circuit spans R^d positively, b is a positive combination of at most d of its
-members, f_A(b) <= d k, and again opt <= (d+1) k. (Paper, Lemma 4.4, has 2(d+1) k for affine hulls.)
+these a errs on it: n_A <= s k. Suppose G_B holds some b. If s <= d, then b errs on at most n_A + k records,
+so opt <= (d+1) k. If s = d + 1, the circuit spans R^d positively, b is a positive combination of at most d
+of its members, f_A(b) <= d k, and again opt <= (d+1) k. (Paper, Lemma 4.4, has 2(d+1) k for affine hulls.)
 
 Round in Far (opt >= t = (d+1) k + 1). Let Alice's members cover every generic halfspace of at most s_A
 candidates and Bob's every one of at most s_B, with s_A + s_B >= N - 1. For a separating z (perturbed to be
-generic) either |H_z| <= s_A or |H_-z| <= N - s_A - 1 <= s_B. Hence one party has a member with score K; a party
-without low-error candidates has one in any non-empty menu. That party selects bottom with probability at most
-exp(-c (K - tau)) / 2: two exponential races. Whoever selects a member makes progress.
+generic) either |H_z| <= s_A or |H_-z| <= N - s_A - 1 <= s_B. Hence one party has a member with score K; a
+party without low-error candidates has one in any non-empty menu. That party selects bottom with probability
+at most exp(-c (K - tau)) / 2: two exponential races. Whoever selects a member makes progress.
 
-Round in Match (some w* has f_A(w*) + f_B(w*) <= t0). Members without w* score at most t0, so a party selects one
-with probability at most M exp(-c (tau - t0)) / 2, M the number of members that miss w*.
+Round in Match (some w* has f_A(w*) + f_B(w*) <= t0). Members without w* score at most t0, so a party selects
+one with probability at most M exp(-c (tau - t0)) / 2, M the number of members that miss w*.
 
-Price. Replacing one record moves every u(C) by at most 1 and leaves tau fixed. Permute-and-flip is the race of
-score + exponential noise of rate c, so P(bottom) changes by at most e^c (shift one noise) and any
-P(member) by at most e^(2c). In pure privacy the log ratios of a transcript add up, so a party pays c for bottom
-and 2c for a member, whichever occurs, and must be able to pay 2c when it is asked.
+Price. Replacing one record moves every u(C) by at most 1 and leaves tau fixed. Permute-and-flip is the race
+of score + exponential noise of rate c, so P(bottom) changes by at most e^c (shift one noise) and any
+P(member) by at most e^(2c). In pure privacy the log ratios of a transcript add up, so a party pays c for
+bottom and 2c for a member, whichever occurs, and must be able to pay 2c when it is asked.
 
 Budget game. x + y with M exp(-x)/2 <= b1, exp(-y)/2 <= b2 and c = (x + y)/(K - t0): budgets are measured in
-multiples of 1/(K - t0). A generic list of subsets never needs more than 2 * cover_pairs(N, d) + 1 members for both
-parties together. :func:`game` computes S(A, B), a number of candidates that any Far run with budgets A and B left
-is sure to eliminate, by S(A, B) = 1 + S(A - 2q, B) + S(A - q, B - 2q) (Alice asked first), or the mirror image.
-Source: the shape of the protocol is (paper, Algorithm 3, Theorem 4.7); prices, budget game and constants are ours.
+multiples of 1/(K - t0). A generic list of subsets never needs more than 2 * cover_pairs(N, d) + 1 members
+for both parties together. :func:`game` computes S(A, B), a number of candidates that any Far run with
+budgets A and B left is sure to eliminate, by S(A, B) = 1 + S(A - 2q, B) + S(A - q, B - 2q) (Alice asked
+first), or the mirror image. Source: the shape of the protocol is (paper, Algorithm 3, Theorem 4.7); prices,
+budget game and constants are ours.
 """
 
 from __future__ import annotations
@@ -109,7 +110,8 @@ class Cutting:
     """An assumed menu: members of at most ratio * N candidates cost ln(members) whatever N is.
 
     Attributes:
-        ratio: largest member over N for halfspaces of N/2 candidates; with other shares the two largest members
+        ratio: largest member over N for halfspaces of N/2 candidates; with other shares the two largest
+        members
             together hold 2 * ratio * N.
         members: assumed largest number of members per party.
     """
@@ -175,8 +177,8 @@ def round_logs(members: int, share: float) -> tuple[float, float]:
 def two_laplace_sf(z: int, scale: float) -> float:
     """Return P(Z1 + Z2 >= z) for two discrete Laplace variables of ratio r = exp(-1/scale), z >= 1.
 
-    The sum has pmf ((1-r)/(1+r))^2 r^|v| (|v| + (1+r^2)/(1-r^2)); summing the tail gives the closed form here,
-    returned with a relative margin of 1e-9 upward.
+    The sum has pmf ((1-r)/(1+r))^2 r^|v| (|v| + (1+r^2)/(1-r^2)); summing the tail gives the closed form
+    here, returned with a relative margin of 1e-9 upward.
 
     Example:
         >>> 0 < two_laplace_sf(40, 3.0) < two_laplace_sf(39, 3.0) < 1
@@ -193,8 +195,9 @@ def finish_cut(candidates: int, epsilon: float, t: int, t0: int, share: float) -
     """Return the cut of the counting finish, or None if epsilon is too small for it.
 
     Every candidate's mistakes are released by both parties with discrete Laplace noise of scale N/epsilon (a
-    record moves each of N counts by at most 1); Match iff some noisy total is <= cut. A total of t0 exceeds the
-    cut with probability P(S >= cut - t0 + 1), and N totals >= t all stay above it but for N P(S >= t - cut).
+    record moves each of N counts by at most 1); Match iff some noisy total is <= cut. A total of t0 exceeds
+    the cut with probability P(S >= cut - t0 + 1), and N totals >= t all stay above it but for N P(S >= t -
+    cut).
     """
     scale = candidates / epsilon * (1 + ROOM)
     low, high = 1, t - t0
@@ -218,7 +221,9 @@ def finish_epsilon(candidates: int, t: int, t0: int, share: float) -> float:
             return math.inf
     for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if finish_cut(candidates, middle, t, t0, share) is not None else (middle, high)
+        low, high = (
+            (low, middle) if finish_cut(candidates, middle, t, t0, share) is not None else (middle, high)
+        )
     return high * (1 + ROOM)
 
 
@@ -257,6 +262,7 @@ def calibrate(
     d: int,
     epsilon: Fraction,
     beta: Fraction,
+    *,
     tolerance: int = 0,
     assumed: tuple[Cutting, ...] = (),
 ) -> Calibration:
@@ -276,13 +282,14 @@ def calibrate(
     """
     if candidates < 1:
         raise ArgumentError("candidates", "an integer >= 1", candidates)
-    rounds, finish = 10, {}
+    rounds = 10
+    finish: dict[int, int] = {}
     unit = _unit(candidates, d, beta)
     for _ in range(30):
         share = float(beta) / rounds * (1 - ROOM)
         if not finish:
             finish = {n: _first_finish(n, d, share, unit) for n in range(1, MOST_COUNTED + 1)}
-        table = game(candidates, d, share, unit, tuple(sorted(finish.items())), assumed)
+        table = game(candidates, d, share, unit, finish=tuple(sorted(finish.items())), assumed=assumed)
         depth = int(table.depth[table.start, table.start])
         if depth + 1 != rounds and (depth + 1 > rounds or rounds > depth + 3):
             rounds, finish = depth + 1, {}
@@ -326,6 +333,7 @@ def game(
     d: int,
     share: float,
     unit: float,
+    *,
     finish: tuple[tuple[int, int], ...],
     assumed: tuple[Cutting, ...] = (),
 ) -> Game:
@@ -338,7 +346,7 @@ def game(
     fixed = [(math.ceil(round_cost(2 * c.members, share) / unit), 2 * c.ratio) for c in assumed]
     edge = 64
     while edge <= MOST_EDGE:
-        table = _fill(edge, candidates, prices, reach, finish, fixed)
+        table = _fill(edge, candidates, least=prices, reach=reach, finish=finish, fixed=fixed)
         if table is not None:
             size, depth, start = table
             return Game(size, depth, start, unit, share, assumed)
@@ -347,7 +355,7 @@ def game(
 
 
 def _list_prices(candidates: int, d: int, share: float, unit: float) -> tuple[int, NDArray[np.int64]]:
-    """Return (least price, reach): reach[i] is the largest N whose exact lists cost at most least + i units."""
+    """Return (least price, reach): reach[i] is the largest N whose lists cost at most least + i units."""
 
     def price(n: int) -> int:
         return math.ceil(round_cost(2 * cover_pairs(n, d) + 1, share) / unit)
@@ -367,6 +375,7 @@ def _list_prices(candidates: int, d: int, share: float, unit: float) -> tuple[in
 def _fill(
     edge: int,
     candidates: int,
+    *,
     least: int,
     reach: NDArray[np.int64],
     finish: tuple[tuple[int, int], ...],
@@ -419,4 +428,3 @@ def _split(
     deep_b = np.maximum(depth[a1, b1 - 2 * q], depth[a1 - 2 * q, b1 - q])
     total = np.where(able, np.maximum(alice, bob), -1)
     return total, 1 + np.where(alice >= bob, deep_a, deep_b)
-

@@ -1,4 +1,4 @@
-"""What happens next in halfspace elimination: a function of public facts alone, computed alike by both parties.
+"""What happens next in halfspace elimination: a function of public facts, computed alike by both parties.
 
 The facts are the candidates alive, what each party has left of its budget, and what is left of the failure
 probability. The next step is a round (menus, price, bottom's score), the counting finish, or nothing: see
@@ -34,6 +34,8 @@ LISTED = 2_000
 RATIOS = (Fraction(14, 25), Fraction(3, 5), Fraction(27, 50), Fraction(13, 20))
 #: Failure probabilities that are tried for a round, as multiples of the calibration's share.
 SHARES = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 1 / 32)
+#: A pair of halves is taken at once if it leaves this share of the poorer budget unneeded.
+COMFORT = 0.1
 _KEPT = 48
 
 
@@ -141,13 +143,15 @@ def next_step(menus: Menus, state: State, plan: Calibration) -> Round | Finish |
             if cut is not None:
                 return Finish(epsilon, cut)
     best: tuple[int, Round] | None = None
+    enough = COMFORT * min(plan.units(left) for left in state.left.values())
     for pair in _menu_pairs(menus, state, plan):
         for first in ("Alice", "Bob"):
+            menu_first, menu_second = (pair.alice, pair.bob) if first == "Alice" else (pair.bob, pair.alice)
             for multiple in SHARES:
-                rated = _rate(state, plan, first, pair, multiple * plan.game.share)
+                rated = _rate(state, plan, first, (menu_first, menu_second), multiple * plan.game.share)
                 if rated is not None and (best is None or rated[0] > best[0]):
                     best = rated
-        if best is not None and best[0] >= 0:
+        if best is not None and best[0] >= (enough if pair.early else 0):
             return best[1]
     if plan.game.assumed:
         return None if best is None else best[1]
@@ -159,50 +163,66 @@ def next_step(menus: Menus, state: State, plan: Calibration) -> Round | Finish |
     )
 
 
-def _menu_pairs(
-    menus: Menus, state: State, plan: Calibration
-) -> Iterator[tuple[Containers, Containers]]:
-    """Yield menus for (first, second), the usual choice first; later ones are needed on tight budgets only."""
+@dataclass(frozen=True)
+class _Pair:
+    """Menus for the two parties; `early` if better ones may still follow."""
+
+    alice: Containers
+    bob: Containers
+    early: bool = False
+
+
+def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair]:
+    """Yield pairs of menus: halves, then the table's own proportions, then other ratios and full lists."""
     n, d = len(state.alive), menus.weights.shape[1]
     pairs = cover_pairs(n, d)
-    if pairs <= LISTED:
-        yield (
-            menus.get(state.alive, n // 2, n // 2, "list"),
-            menus.get(state.alive, (n - 1) - n // 2, (n - 1) - n // 2, "list"),
-        )
-    for ratio in RATIOS:
-        limit = int(ratio * n)
-        if limit > n // 2 and (pairs > LISTED or plan.game.assumed):
-            try:
-                menu = menus.get(state.alive, n // 2, limit, "cones")
-            except CapacityError:
-                continue
-            yield menu, menu
-    for one, two in _uneven(state, plan):
-        if pairs <= MOST_LISTED:
-            yield menus.get(state.alive, one, one, "list"), menus.get(state.alive, two, two, "list")
+    tries: list[tuple[Fraction, str]] = [(Fraction(1), "list")] if pairs <= LISTED else []
+    tries += [(2 * ratio, "cones") for ratio in RATIOS if int(ratio * n) > n // 2]
+    tries += [(Fraction(1), "list")] if LISTED < pairs <= MOST_LISTED else []
+    for swell, method in tries:
+        spare = int((swell - 1) * n) // 2
+        try:
+            even = n // 2, (n - 1) - n // 2
+            one, two = (menus.get(state.alive, most, most + spare, method) for most in even)
+            yield _Pair(one, two, early=True)
+            prices = [members(one) + members(two)] + ([2 * pairs + 1] if method == "list" else [])
+            for both in prices:
+                for most in _uneven(state, plan, both, n + 2 * spare):
+                    sizes = most, n - 1 - most
+                    one, two = (menus.get(state.alive, m, m + spare, method) for m in sizes)
+                    yield _Pair(one, two)
+        except CapacityError:
+            continue
 
 
-def _uneven(state: State, plan: Calibration) -> Iterator[tuple[int, int]]:
-    """Yield (most_first, most_second), together n - 1, in the proportions of the table's own strategy."""
+def _uneven(state: State, plan: Calibration, both: int, total: int) -> Iterator[int]:
+    """Yield halfspace sizes for Alice in the table's proportions, for either order, at the price of `both`.
+
+    Bob's size is N - 1 less Alice's. The proportions are those of the leanest budgets (both cut by the same
+    amount) at which the table still eliminates `total` candidates after a round.
+    """
     n, edge = len(state.alive), len(plan.game.size) - 1
-    units = {name: min(edge, plan.units(left)) for name, left in state.left.items()}
-    for first, second in (("Alice", "Bob"), ("Bob", "Alice")):
-        seen = set()
-        for q in range(min(units.values()) // 2, 0, -1):
-            one = _size(plan, first, units[first] - 2 * q, units[second])
-            two = _size(plan, first, units[first] - q, units[second] - 2 * q)
-            if one + two >= n - 1:
-                spare = one + two - (n - 1)
-                cut = min(one, max(spare // 2, spare - two))
-                if (one - cut) not in seen and len(seen) < 3:
-                    seen.add(one - cut)
-                    yield one - cut, n - 1 - (one - cut)
-
-
-def _size(plan: Calibration, first: str, one: int, two: int) -> int:
-    a, b = (one, two) if first == "Alice" else (two, one)
-    return int(plan.game.size[a, b])
+    c, _ = plan.price(both, plan.game.share)
+    q = -plan.units(-c)
+    a, b = (min(edge, plan.units(state.left[name])) for name in ("Alice", "Bob"))
+    lean = min(a, b) - 2 * q
+    if lean < 0:
+        return
+    cut = np.arange(lean + 1)
+    size = plan.game.size
+    orders = (
+        (size[a - 2 * q - cut, b - cut], size[a - q - cut, b - 2 * q - cut]),
+        (size[a - 2 * q - cut, b - q - cut], size[a - cut, b - 2 * q - cut]),
+    )
+    seen = {n // 2}
+    for alice, bob in orders:
+        good = np.flatnonzero(alice + bob >= total)
+        at = int(good[-1]) if len(good) else 0
+        share = Fraction(int(alice[at]), max(1, int(alice[at] + bob[at])))
+        most = min(n - 1, max(0, int(share * total) - (total - n) // 2))
+        if most not in seen:
+            seen.add(most)
+            yield most
 
 
 def _rate(
@@ -244,6 +264,4 @@ def paper_step(menus: Menus, state: State, constants: PaperConstants, epsilon: F
         return None
     loss = epsilon / constants.rounds
     cap = constants.k + 1
-    return Round(
-        "Alice", {"Alice": menu, "Bob": menu}, loss, loss, 2, 2 * cap - constants.k, cap, state.risk
-    )
+    return Round("Alice", {"Alice": menu, "Bob": menu}, loss, loss, 2, 2 * cap - constants.k, cap, state.risk)

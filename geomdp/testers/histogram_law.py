@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,11 @@ _SEED = 20_240_601
 _BATCH = 500
 #: Counting dichotomies exactly takes about m^(d-1) / (d-1)! steps; beyond this many, Cover's bound serves.
 _COUNTING_STEPS = 5 * 10**7
+#: Seconds (estimates) that one optimum of noisy counts, and one simulated table, may take.
+_SOLVING, _SIMULATING = 60.0, 20.0
 
 
+@lru_cache(maxsize=16)
 def class_count(domain: Domain, classes: str) -> int:
     """Return the number of labelings of the domain that the class realises, or an upper bound on it.
 
@@ -62,43 +65,45 @@ def class_count(domain: Domain, classes: str) -> int:
         return m + 1
     if domain.pointed and math.comb(m, d - 1) > _COUNTING_STEPS:
         return 2 * sum(math.comb(m - 1, i) for i in range(d))
+    key = {"table": "dichotomies", "domain": domain.fingerprint}
+    return int(cached(key, lambda: np.array([_count(domain)]))[0])
+
+
+def _count(domain: Domain) -> int:
     from geomdp.geometry.arrangement import count_dichotomies
 
     return count_dichotomies(domain)
 
 
 def unsolvable(domain: Domain, classes: str) -> str:
-    """Return why the optimum of noisy counts is out of reach on a domain, or "".
+    """Return why the optimum of noisy counts is out of reach on a domain, or ""."""
+    if domain.m > 2**20:
+        return "more than 2^20 noisy cells would be released"
+    if classes == "thresholds":
+        return ""
+    from geomdp.opt.halfspace import estimate_seconds
 
-    Sweeps take about m^2 log m steps for d = 3; for d >= 4 every dichotomy is evaluated.
-    """
-    if classes == "thresholds" or domain.d <= 2:
-        return "" if domain.m <= 2**20 else "more than 2^20 noisy cells would be released"
-    if domain.d == 3:
-        return "" if domain.m <= 2**14 else "the optimum of more than 2^14 noisy cells takes too long"
-    try:
-        few = math.comb(domain.m, domain.d - 1) <= 10**9 and class_count(domain, classes) <= 2_000_000
-    except CapacityError:
-        few = False
-    return "" if few else "more than 2,000,000 dichotomies to evaluate per release"
+    seconds = estimate_seconds(domain.m, domain.d, pointed=domain.pointed)
+    return "" if seconds <= _SOLVING else f"the optimum of its noisy cells would take about {seconds:.2g} s"
 
 
 def affordable_draws(domain: Domain, classes: str) -> int:
-    """Return how many noise fields can be simulated in reasonable time, 0 if too few to certify from.
-
-    Two-feature grids cost about one step per dichotomy and draw, other domains one multiplication per
-    dichotomy, cell and draw (after an enumeration of at most 2 * 10^6 dichotomies).
-    """
+    """Return how many noise fields can be simulated in reasonable time, 0 if too few to certify from."""
+    if unsolvable(domain, classes):
+        return 0
     if classes == "thresholds":
-        return DRAWS if domain.m <= 2**14 else 0
-    if domain.m > 2**13 or unsolvable(domain, classes):
-        return 0
-    count = class_count(domain, classes)
-    grid = domain.features is not None and domain.d <= 3
-    steps, most = (count, 3e10) if grid else (count * domain.m, 2e12)
-    if not grid and count > 2_000_000:
-        return 0
-    draws = min(DRAWS, int(most / max(steps, 1)))
+        one = 1e-8 * domain.m
+    elif domain.features is not None and domain.d == 3:
+        one = 5e-10 * class_count(domain, classes)
+    else:
+        from geomdp.opt.halfspace import estimate_seconds
+
+        pointed = domain.pointed
+        one = (
+            estimate_seconds(domain.m, domain.d, 1000, pointed=pointed)
+            - estimate_seconds(domain.m, domain.d, 0, pointed=pointed)
+        ) / 1000
+    draws = min(DRAWS, int(_SIMULATING / one))
     return draws if draws >= FEWEST_DRAWS else 0
 
 

@@ -18,6 +18,7 @@ the scan, its use for mixed labels and all constants are ours.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler
 from geomdp.protocol.party import Party, converse, integers
 from geomdp.protocol.transcript import Message, Transcript
-from geomdp.testers.base import Finding, Interval, Setting, Tester
+from geomdp.testers.base import Finding, Setting, Tester
 from geomdp.testers.crossing import descending
 from geomdp.testers.interior_point_plan import LEAST_EPSILON, Calibration, calibrate
 
@@ -52,22 +53,25 @@ class InteriorParty(Party):
       at most epsilon.
 
     Conclusion: a party's messages together are epsilon-DP for every sample. The scan's message is charged
-    epsilon, as it would cost alone; the count that follows it is charged nothing more.
+    epsilon, as it would cost alone; the one count that follows it is charged nothing more, any other in full.
     """
+
+    _covered = False  # True between a scan and the one count that its charge covers
 
     def scan(self, transcript: Transcript, rules: Calibration) -> Message:
         """Release a place theta in 0..m: one above the place where the scan stopped, 0 if it did not stop."""
         epsilon = rules.crossing.epsilon
         self.reserve(epsilon)
+        self._covered = rules.scans == 2
         passed = rules.crossing.draw(descending(self.sample, -1), self.sampler)
         return converse(transcript, self.release(PLACE, {"theta": [rules.m - passed]}, epsilon))
 
     def count(self, transcript: Transcript, rules: Calibration) -> Message:
         """Release the noisy number of own +1 records below the released place."""
-        scanned = any(m.sender == self.name and m.kind == PLACE for m in transcript.messages)
-        charge = rules.count_epsilon if not scanned else 0 * rules.count_epsilon
         theta = released_place(transcript, rules)
+        charge = Fraction(0) if self._covered else rules.count_epsilon
         self.reserve(charge)
+        self._covered = False
         lower = np.asarray(self.sample.cells < theta, dtype=bool)
         below = int(self.sample.positives[lower].sum())
         noisy = below + int(self.sampler.discrete_laplace(rules.count_scale, 1)[0])
@@ -99,7 +103,6 @@ class InteriorPoint(Tester):
         rules: the certified calibration, or None (then `reason` says why).
 
     Example:
-        >>> from fractions import Fraction
         >>> from geomdp.core.domain import Domain
         >>> from geomdp.privacy.sampler import SimSampler
         >>> D = Domain.line(2**64)
@@ -148,24 +151,8 @@ class InteriorPoint(Tester):
             verdict="Far" if total >= rules.cut else "Match",
             transcript=transcript,
             classifier=Threshold(theta),
-            opt_interval=self._interval(rules, total),
+            opt_interval=rules.interval(total, setting.largest_opt),
         )
-
-    def _interval(self, rules: Calibration, total: int) -> Interval:
-        """Return an interval that holds opt with probability >= 1 - beta, each end with 1 - beta/2.
-
-        Above: opt <= mistakes of the released place <= scans (start - 1) + total + (sum G - sum Z). Below:
-        the Match side's bound, inverted. A scan may stop anywhere once a few records are above it, so the
-        lower end is rarely more than tolerance + 1: it says by how much the data exceed what a match could
-        show.
-        """
-        half = self.setting.beta / 2
-        most = self.setting.largest_opt
-        upper = total + rules.scans * (rules.crossing.start - 1) + rules.excess_at(half) - 1
-        lower = 0
-        while lower < min(total, most) and rules.rejects(lower, total, float(half)):
-            lower += 1
-        return lower, min(max(upper, lower), most)
 
     def _parameters(self, rules: Calibration) -> dict[str, Any]:
         setting = self.setting

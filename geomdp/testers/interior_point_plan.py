@@ -1,22 +1,24 @@
 r"""Calibration of the interior-point testers: shares, level, cut and resolution, certified in integers.
 
-Write p for the number of parties that scan (1 with disjoint labels, 2 with mixed ones), E(a) for the bound m
-(1-r)/(1 - r rho) rho^(start - a) on a scan stopping at a count <= a, T(z) = P(sum of p count noises >= z), G
-for the levels' geometric noises and Z for the count noises. The protocol announces Far iff the noisy total
-reaches `cut`.
+Write p for the number of parties that scan (1 with disjoint labels, 2 with mixed ones), E(a) for the bound
+m (1-r)/(1 - r rho) rho^(start - a) on a scan stopping at a count <= a, T(z) = P(sum of p count noises >= z),
+G and H for geometric variables of the ratios r and rho, and Z for a count noise. The protocol announces Far
+iff the noisy total reaches `cut`.
 
 *Match.* Let opt <= t0: some theta* has u scanned mistakes (records that the scans count, at or above theta*)
 and c others, u + c <= t0. Unless a scan stops too early, all released places lie at or below theta* and the
 total is at most c. If u = a + b is divided between two scans, E(a) + E(b) <= E(u) + E(0) by convexity. So the
 failure probability is at most max over u + c = t0 of E(u) + (p - 1) E(0) + T(cut - c), and since E is convex,
-and T is convex on integers >= 0 (its steps are the pmf, which decreases), the maximum is at c = 0 or at c =
-t0, if cut > t0:
+and T is convex on integers >= 0 (its steps are the pmf, which decreases), the maximum is at c = 0 or at
+c = t0, if cut > t0:
 
     E(t0) + (p - 1) E(0) + T(cut) <= beta   and   p E(0) + T(cut - t0) <= beta.
 
-*Far.* Let opt >= t. The released place leaves at most start - 1 + G scanned mistakes per scan (always), so
-the total is at least t - p (start - 1) - sum G, and Far is missed only if sum G - sum Z >= excess := t - p
-(start - 1) - cut + 1. The resolution is the t at which P(sum G - sum Z >= excess) <= beta:
+*Far.* Let opt >= t. The scanned mistakes that a released place leaves are the count of the last place that
+was passed; stochastically they are at most start - 1 + G - H per scan (see the scan's text). The total is at
+least t minus these, and the count noises are independent of the scans, so P(Match) is at most
+P(sum (G - H) - sum Z >= excess), excess := t - p (start - 1) - cut + 1. The resolution is the t at which this
+is <= beta:
 
     t = p (start - 1) + cut + excess - 1.
 
@@ -86,24 +88,33 @@ class Calibration:
         factor = math.log1p(-r) - math.log1p(-r * rho)
         return math.log(self.m) + factor + (self.crossing.start - count) * math.log(rho)
 
-    def rejects(self, opt: int, total: int, level: float) -> bool:
-        """Return True if a noisy total this large has probability <= level whenever the optimum is `opt`.
+    def interval(self, total: int, largest: int) -> tuple[int, int]:
+        """Return an interval that holds opt with probability >= 1 - beta, given the noisy total.
 
-        This inverts the Match side: the interval for opt begins at the least value that is not rejected. Only
-        valid for total > opt >= 0; the relative rounding error is below 10^-9 and is added.
+        Above: opt <= scans (start - 1) + total + excess - 1, wrong with probability at most beta (the Far
+        side). Below: the least o whose hypothesis "opt = o" the total does not reject at level beta -
+        delta(o), where delta(o) = T(scans (start - 1) + excess - o) bounds the chance that the upper end
+        falls below such a small o. So an o that can be rejected is missed with probability at most (beta -
+        delta) + delta, any other o at most beta. A scan may stop anywhere once a few records lie above it, so
+        the lower end rarely exceeds tolerance + 1, even where opt is large.
+
+        Args:
+            total: the sum of the noisy counts.
+            largest: the largest value that opt can have.
         """
-        floor, raised = math.exp(self.early(0)), math.exp(min(0.0, self.early(opt)))
-        tails = noise_tail(np.array([total, total - opt]), float(self.count_scale), self.scans)
-        worst = max(raised + (self.scans - 1) * floor + tails[0], self.scans * floor + tails[1])
-        return bool(worst * (1 + 1e-9) <= level)
+        reach = self.scans * (self.crossing.start - 1) + self.excess
+        lower = 0
+        while lower < min(total, largest, reach) and self._rejects(lower, total, reach - lower):
+            lower += 1
+        return lower, min(max(total + reach - 1, lower), largest)
 
-    def excess_at(self, level: Fraction) -> int:
-        """Return a certified w with P(sum G - sum Z >= w) <= level."""
-        tail = _excess_tail(self.crossing.scale, self.count_scale, self.scans, float(level))
-        width = _first_below(tail, float(level))
-        while far_error(replace(self, excess=width)) > level:
-            width += 1
-        return width
+    def _rejects(self, opt: int, total: int, spare: int) -> bool:
+        """Return True if P(total or more | opt) + T(spare) <= beta, with 10^-9 added for rounding."""
+        floor, raised = math.exp(min(0.0, self.early(0))), math.exp(min(0.0, self.early(opt)))
+        points = np.array([total, total - opt, spare])
+        all_scanned, none_scanned, missed = noise_tail(points, float(self.count_scale), self.scans)
+        worst = max(raised + (self.scans - 1) * floor + all_scanned, self.scans * floor + none_scanned)
+        return bool((worst + missed) * (1 + 1e-9) <= self.beta)
 
 
 def match_error(c: Calibration) -> Fraction:
@@ -131,10 +142,10 @@ def match_error(c: Calibration) -> Fraction:
 def far_error(c: Calibration) -> Fraction:
     """Return a proved bound on the probability of Match at opt >= resolution: integers, rounded outward.
 
-    sum G - sum Z = P - N, where P is a sum of 2p geometric variables (p levels, and p halves of count noises)
-    and N of p. Adding a geometric variable to a law f is f'(k) = r f'(k-1) + (1-r) f(k); lower bounds f give
-    upper bounds S(k) = 1 - sum_{j<k} f(j) on P(P >= k); taking one away from a tail is S'(k) = r S'(k+1) +
-    (1-r) S(k), started far out with S'(K) <= S(K).
+    sum (G - H) - sum Z = P - N, where P is a sum of 2p geometric variables (levels, and halves of count
+    noises) and N of 2p (halves of count noises, and the H). Adding a geometric variable to a law f is
+    f'(k) = r f'(k-1) + (1-r) f(k); lower bounds f give upper bounds S(k) = 1 - sum_{j<k} f(j) on P(P >= k);
+    taking one away from a tail is S'(k) = r S'(k+1) + (1-r) S(k), started far out with S'(K) <= S(K).
 
     Example:
         >>> c = calibrate(2**16, Fraction(1), Fraction(1, 10), 0, 1)
@@ -152,8 +163,9 @@ def far_error(c: Calibration) -> Fraction:
     for mass in law:
         tail.append(rest)
         rest -= mass
-    low, high = (int(end * _ONE) for end in _ratio(c.count_scale))
-    for _ in range(c.scans):
+    rho = int(c.crossing.ratio * _ONE)  # exact: a multiple of 2^-64
+    count_low, count_high = (int(end * _ONE) for end in _ratio(c.count_scale))
+    for low, high in [(count_low, count_high), (rho, rho)] * c.scans:
         last = tail[-1]
         for k in range(length - 2, c.excess - 1, -1):
             tail[k] = last = -((-high * last - (_ONE - low) * tail[k]) >> _BITS)
@@ -173,7 +185,7 @@ def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: 
 
     Example:
         >>> [calibrate(2**b, Fraction(1), Fraction(1, 10), 0, 1).resolution for b in (16, 64)]
-        [28, 70]
+        [27, 70]
     """
     if epsilon < LEAST_EPSILON:
         return None
@@ -204,9 +216,7 @@ def _candidates(
         count = epsilon if scans == 1 else epsilon - max(level, place)
         crossing = Crossing(1, level, place)
         draft = Calibration(m, scans, beta, tolerance, crossing, count, tolerance + 1, 1)
-        excess = _first_below(
-            _excess_tail(crossing.scale, draft.count_scale, scans, float(beta)), float(beta)
-        )
+        excess = _first_below(_excess_tail(draft, float(beta)), float(beta))
         start, cut = _start_and_cut(draft)
         yield replace(draft, crossing=replace(crossing, start=start), cut=cut, excess=excess)
 
@@ -244,19 +254,32 @@ def noise_tail(z: NDArray[np.int64], scale: float, count: int) -> NDArray[np.flo
     return np.asarray((gap / (1 + r)) ** 2 * power * ((z + 1 + kappa) / gap + r / gap**2))
 
 
-def _excess_tail(level: Fraction, count: Fraction, scans: int, beta: float) -> NDArray[np.float64]:
-    """Return P(sum G - sum Z >= w) for w = 0, 1, ..., up to rounding."""
-    from scipy.signal import lfilter
-
-    length = math.ceil(float(level + count) * (math.log(1 / beta) + 45)) + 10
+def _excess_tail(draft: Calibration, level: float) -> NDArray[np.float64]:
+    """Return P(sum (G - H) - sum Z >= w) for w = 0, 1, ..., up to rounding."""
+    scales = float(draft.crossing.scale), float(draft.count_scale)
+    length = math.ceil(sum(scales) * (math.log(1 / level) + 45)) + 10
     law: NDArray[np.float64] = np.zeros(length)
     law[0] = 1.0
-    for scale in [level, count] * scans:
-        law = lfilter([-math.expm1(-1 / float(scale))], [1, -math.exp(-1 / float(scale))], law)
-    tail = np.maximum(np.cumsum(law[::-1]), 0.0)
-    for _ in range(scans):
-        tail = lfilter([-math.expm1(-1 / float(count))], [1, -math.exp(-1 / float(count))], tail)
+    for scale in scales * draft.scans:
+        law = _add_geometric(law, 1 / scale)
+    tail = np.cumsum(law[::-1])
+    for rate in (1 / scales[1], -math.log(draft.crossing.ratio)) * draft.scans:
+        tail = _add_geometric(tail, rate)
     return np.asarray(tail[::-1])
+
+
+def _add_geometric(x: NDArray[np.float64], rate: float) -> NDArray[np.float64]:
+    """Return y(k) = (1-r) sum_{j <= k} r^(k-j) x(j), r = exp(-rate), x >= 0; blocks avoid overflow."""
+    step = max(1, int(600 / rate))
+    weights = np.exp(rate * np.arange(min(step, len(x))))
+    y = np.empty_like(x)
+    last = 0.0
+    for start in range(0, len(x), step):
+        block = x[start : start + step]
+        scaled = weights[: len(block)]
+        y[start : start + step] = (np.cumsum(block * scaled) + last * math.exp(-rate)) / scaled
+        last = float(y[start + len(block) - 1])
+    return np.asarray(-math.expm1(-rate) * y)
 
 
 def _first_below(tail: NDArray[np.float64], level: float) -> int:

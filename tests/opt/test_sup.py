@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from geomdp import ArgumentError, CapacityError, Domain
+from geomdp.geometry.arrangement import dichotomies
 from geomdp.opt.halfspace import least_mistakes, sup_points
 from geomdp.opt.sup import critical_directions, grid_schedule, sup_field
 from tests.zoo import POINTS, labellings
@@ -36,6 +37,18 @@ def test_number_of_critical_directions():
     for levels in (2, 3, 16, 32):
         coprime = sum(np.gcd(a, b) == 1 for a in range(1, levels) for b in range(1, levels))
         assert len(critical_directions(levels, levels)) == 2 * coprime + 2
+
+
+@pytest.mark.parametrize("levels", [(16, 16), (3, 3, 3), (2, 3, 2)])
+def test_against_the_dual_discretisation(levels):
+    """The sweeps and a product over one representative per dichotomy give the same suprema."""
+    D = Domain.grid([(f"x{i}", 0, 1, k) for i, k in enumerate(levels)])
+    Z = np.random.default_rng(1).integers(-30, 31, (16, D.m))
+    W = dichotomies(D)
+    dense = np.full(len(Z), -(2**62))
+    for _, labels in W.blocks():
+        dense = np.maximum(dense, (labels.astype(np.float64) @ Z.T).max(axis=0).astype(np.int64))
+    assert np.array_equal(sup_field(D, Z), dense)
 
 
 def test_dual_to_the_least_mistakes():

@@ -89,7 +89,7 @@ class TestSampling:
             low, high = Fraction(digits, 2**width), Fraction(digits + 1, 2**width)
             at_low = sum(low < jump for jump in jumps)
             at_high = sum(high <= jump for jump in jumps)
-            found = _decided(digits, width, numerator, shift, 1, bound)
+            found = _decided(digits, width, (numerator, shift, 1), bound)
             if found is None:
                 undecided += 1
             else:

@@ -19,11 +19,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import geomdp.core.tables.reading
 import geomdp.io
-from geomdp._sources import connect
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, CapacityError, TableError
 from geomdp.core.sample import Sample
+from geomdp.core.tables.sources import connect
 from geomdp.io import read_table
 
 PLANE = Domain.grid([("a", 0, 10, 16), ("b", -3.3, 7.7, 5)])
@@ -594,7 +595,7 @@ def test_reading_is_silent(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
         return connection
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(geomdp.io, "connect", impatient)
+        patch.setattr(geomdp.core.tables.reading, "connect", impatient)
         read_table(LINE, path, label="y", positive="p")
         read_table(LINE, path, label="y", positive="p", progress=lambda fraction: None)
     assert capfd.readouterr() == ("", "")

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, describe
-
-if TYPE_CHECKING:
-    from geomdp.core.sample import Sample
+from geomdp.core.errors import ArgumentError
 
 #: Largest absolute value that an int64 product sum may reach before Python integers take over.
 INT64_SAFE = 2**62
@@ -122,6 +119,26 @@ def signs(points: NDArray[Any], weights: NDArray[Any]) -> NDArray[np.int8]:
     return np.where(positive, np.int8(1), np.int8(-1))
 
 
+class Records(Protocol):
+    """What a classifier needs of a sample: occupied cells, their points, and records of either label."""
+
+    @property
+    def cells(self) -> NDArray[Any]:
+        """(k,) occupied cell indices."""
+
+    @property
+    def points(self) -> NDArray[Any]:
+        """(k, d) their points."""
+
+    @property
+    def positives(self) -> NDArray[np.int64]:
+        """(k,) records labelled +1."""
+
+    @property
+    def negatives(self) -> NDArray[np.int64]:
+        """(k,) records labelled -1."""
+
+
 @dataclass(frozen=True)
 class Halfspace:
     """The classifier x -> +1 iff <w, x> >= 0.
@@ -153,7 +170,7 @@ class Halfspace:
             )
         return signs(points, weights)
 
-    def mistakes(self, sample: Sample) -> int:
+    def mistakes(self, sample: Records) -> int:
         """Return the number of records of the sample that this classifier labels wrongly."""
         positive = self.predict(sample.points) > 0
         wrong = np.where(positive, sample.negatives, sample.positives)
@@ -178,9 +195,7 @@ class Threshold:
         """Return the label of one rank."""
         return sign(int(rank) - self.theta)
 
-    def mistakes(self, sample: Sample) -> int:
+    def mistakes(self, sample: Records) -> int:
         """Return the number of records of the sample that this classifier labels wrongly."""
-        if not sample.domain.ordered:
-            raise ArgumentError("sample", "a sample on an ordered domain", describe(sample))
         positive = np.asarray(sample.cells >= self.theta, dtype=bool)
         return int(np.where(positive, sample.negatives, sample.positives).sum())

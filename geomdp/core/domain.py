@@ -184,7 +184,7 @@ class Domain:
             raise CapacityError(
                 "domain",
                 f"at most {MAX_POINTS} points to be written out",
-                f"about 2^{self.m.bit_length() - 1} of them (2^{(8 * self.m * self.d).bit_length() - 1} bytes)",
+                f"about 2^{self.m.bit_length() - 1} of them",
                 "Use fewer levels, or the threshold testers, which never write the domain out.",
             )
         return self.points_at(np.arange(self.m, dtype=np.int64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,11 +146,13 @@ class Sample:
         label: str,
         positive: object,
         negative: object = None,
+        progress: Callable[[float], None] | None = None,
     ) -> Sample:
         """Return the sample of a CSV or Parquet file, or of any dataframe, snapped to the grid.
 
         Rows are read and counted out of core; only cell counts reach Python. See
-        :func:`geomdp.io.read_table`, which this calls, for the checks.
+        :func:`geomdp.core.tables.reading.count_table` for the file formats, how labels compare, and all
+        checks.
 
         Args:
             domain: a grid domain.
@@ -159,14 +161,24 @@ class Sample:
             label: the label column.
             positive: the label value that counts as +1; every other row counts as -1.
             negative: the value that counts as -1; by default the one other value that occurs.
+            progress: called with the fraction done, in [0, 1].
 
         Raises:
             TableError: on a missing column, a value that is no finite number, a missing label, or a
                 third label value.
         """
-        from geomdp.io import read_table
+        from geomdp.core.tables.reading import count_table
 
-        return read_table(domain, table, features=features, label=label, positive=positive, negative=negative)
+        counts = count_table(
+            domain,
+            table,
+            features=features,
+            label=label,
+            positive=positive,
+            negative=negative,
+            progress=progress,
+        )
+        return cls(domain, counts.cells, counts.positives, counts.negatives, counts.clipped)
 
     @property
     def points(self) -> NDArray[Any]:

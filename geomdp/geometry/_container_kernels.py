@@ -46,7 +46,7 @@ def edge_changes(X: NDArray[np.float64]) -> Any:
 def crossings(X: NDArray[np.float64], i: int, j: int) -> Any:
     """Return where on the edge i..j, as a fraction from i, each point that changes sign there vanishes."""
     out = np.empty(len(X))
-    n = np.int64(0)
+    n = 0
     for a in range(len(X)):
         if (X[a, i] > 0) != (X[a, j] > 0):
             out[n] = X[a, i] / (X[a, i] - X[a, j])
@@ -101,14 +101,14 @@ def cone_bits(points: NDArray[np.float64], cones: NDArray[np.float64], tolerance
 @_jit
 def popcount(words: NDArray[np.uint64]) -> int:
     """Return the number of one bits."""
-    total = 0
+    total: Any = 0
     for i in range(len(words)):
         x = words[i]
         x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
         x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
         x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
         total += np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
-    return total
+    return int(total)
 
 
 @_jit

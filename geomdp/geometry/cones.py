@@ -60,7 +60,12 @@ def frame(d: int) -> NDArray[np.float64]:
 
 
 def cut(
-    points: NDArray[np.float64], most: int, limit: int, *, progress: Progress = None
+    points: NDArray[np.float64],
+    most: int,
+    limit: int,
+    *,
+    allowed: int = MAX_CONES,
+    progress: Progress = None,
 ) -> NDArray[np.float64]:
     """Return cones whose sets cover every halfspace of at most `most` points and hold at most `limit` each.
 
@@ -70,6 +75,8 @@ def cut(
         points: (N, d) scaled points.
         most: the largest halfspace that must be covered, in points.
         limit: the largest set allowed, in points; most <= limit.
+        allowed: most cones that the cutting may have.
+        progress: told the fraction of the directions that is settled.
 
     Returns:
         (c, d, d) generators, one row each.
@@ -101,7 +108,7 @@ def cut(
             continue
         changes = kernels.edge_changes(X)
         i, j = np.unravel_index(int(np.argmax(changes)), changes.shape)
-        if changes[i, j] == 0 or depth >= _MAX_DEPTH or len(stack) + len(leaves) > MAX_CONES:
+        if changes[i, j] == 0 or depth >= _MAX_DEPTH or len(stack) + len(leaves) > allowed:
             raise CuttingError
         s = float(np.median(kernels.crossings(X, int(i), int(j))))
         for gone, kept, share in ((int(i), int(j), s), (int(j), int(i), 1.0 - s)):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import integer_array
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check_fraction, describe
-from geomdp.geometry.cones import TOLERANCE, CuttingError, cut, cut_plane, merge, unit_points
+from geomdp.geometry.cones import MAX_CONES, TOLERANCE, CuttingError, cut, cut_plane, merge, unit_points
 from geomdp.geometry.subsets import cover_pairs, halfspace_subsets, maximal, pack, unpack
 
 #: The exact list is used for sets with at most this many pairs of halfspace subsets ...
@@ -204,7 +204,9 @@ def _by_cones(points: NDArray[Any], most: int, limit: int, kind: str, progress: 
     if points.shape[1] == 2:
         cones = cut_plane(scaled, most, limit)
     else:
-        cones = cut(scaled, most, most + (limit - most) * FINENESS // 10, progress=progress)
+        fine = limit - (limit - most) * (10 - FINENESS) // 10
+        allowed = min(MAX_CONES, 2 * cover_pairs(*points.shape) + 2 ** points.shape[1])
+        cones = cut(scaled, most, fine, allowed=allowed, progress=progress)
     bits, groups = merge(np.asarray(kernels.cone_bits(scaled, cones, TOLERANCE)), limit)
     parts = tuple(cones[group] for group in groups)
     return Containers(points, most, limit, kind, "cones", bits, parts)

@@ -18,7 +18,7 @@ from geomdp.testers.interior_point import InteriorPoint
 from geomdp.testers.interior_point_plan import calibrate, far_error, match_error
 
 BETA = Fraction(1, 10)
-RUNS = 1000
+RUNS = 5000
 #: bits of the domain -> (labels, resolution to reach)
 TARGETS = {(16, "disjoint"): 60, (64, "disjoint"): 195, (32, "mixed"): 570}
 

@@ -78,7 +78,7 @@ def test_grids_walk_as_by_restriction(levels: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(("m", "d"), [(60, 2), (60, 3), (25, 4), (16, 5), (12, 6), (10, 7)])
 @pytest.mark.parametrize("size", [2, 50])
 def test_random_sets_are_complete(m: int, d: int, size: int) -> None:
-    """Random sets, degenerate (small entries) or nearly simple, are complete and distinct in any dimension."""
+    """Random sets, degenerate (small entries) or nearly simple, are complete in any dimension."""
     points = np.random.default_rng(m + d).integers(-size, size + 1, (m, d))
     W = dichotomies(Domain(points))
     assert len(labels(W)) == len(W) == count_dichotomies(Domain(points))
@@ -104,7 +104,7 @@ def test_pointed_representatives_lie_in_open_cells() -> None:
 
 
 def test_zero_is_a_representative_exactly_for_totally_cyclic_sets() -> None:
-    """w = 0 stands for all-plus exactly when no other w gives that labelling."""
+    """The zero vector stands for all-plus exactly when no other w gives that labelling."""
     for name in ("antipodes", "cross polytope", "simplex", "square", "both signs on a line"):
         W = dichotomies(domain(name))
         has_zero = bool((W.weights == 0).all(axis=1).any())
@@ -140,9 +140,9 @@ def test_blocks_are_the_signs() -> None:
     """Blocks of labels, of any size, join to the whole array."""
     W = dichotomies(grid(5, 5))
     for size in (None, 1, 7, 10**6):
-        parts = [(rows, block) for rows, block in W.blocks(size)]
+        parts = list(W.blocks(size))
         assert np.array_equal(np.concatenate([block for _, block in parts]), W.signs)
-        assert [rows.start for rows, _ in parts][0] == 0
+        assert parts[0][0].start == 0
     assert W.packed.shape == (len(W), 4)
 
 

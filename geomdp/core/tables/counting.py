@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from geomdp._sources import WHITESPACE, Source, locate
 from geomdp.core.domain import Feature
 from geomdp.core.errors import ArgumentError, TableError, describe
+from geomdp.core.tables.sources import WHITESPACE, Source, locate
 
 #: Texts that mean "no value", in lower case; one of them is a label when the caller names it as one.
 MISSING = ("", "na", "n/a", "#n/a", "<na>", "nan", "null", "none")
@@ -103,7 +103,7 @@ def counting_statement(
 
     One row per occupied cell: ``cell, plus, minus, clipped, fault, first_other, last_other``. A record's
     ``fault`` is the first thing wrong with it, 3 i + 1, 2 or 3 for feature i and 3 r + 1 for the label (see
-    :func:`geomdp.io.read_table`); faulty records share the cell NULL. ``first_other`` and ``last_other``
+    :func:`.reading.count_table`); faulty records share the cell NULL. ``first_other`` and ``last_other``
     bound the labels that are neither mark.
 
     Raises:

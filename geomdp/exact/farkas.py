@@ -51,6 +51,7 @@ def shorten(
     target: Sequence[int],
     y: Sequence[int],
     blocks: Sequence[tuple[slice, int]] = (),
+    tight: Sequence[int] = (),
 ) -> tuple[int, ...]:
     """Return a Farkas vector near y of as few bits as rounding finds; y itself, made primitive, at worst.
 
@@ -63,6 +64,7 @@ def shorten(
         target: p integers.
         y: a Farkas vector, p integers.
         blocks: pairs (slice of generators, offset column); the slices are not empty and cover all generators.
+        tight: generators at which <y, g> is about 0: a length that fails on them is given up early.
 
     Example:
         >>> G = np.array([[5, 1], [7, 1]])  # 5 and 7 against the target 9, with one offset
@@ -78,9 +80,24 @@ def shorten(
         short = [0] * len(y)
         for i in kept:
             short[i] = ((int(y[i]) << (bits + 1)) + top) // (2 * top)
-        values = products(generators, integer_vector(short))
-        for rows, column in blocks:
-            short[column] = int((-values[rows] // generators[rows, column]).min())
-        if sum(a * int(b) for a, b in zip(short, target, strict=True)) > 0:
+        if _refit(generators, target, short, blocks, tight) and _refit(generators, target, short, blocks):
             return primitive(short)
     return primitive(list(y))
+
+
+def _refit(
+    generators: NDArray[Any],
+    target: Sequence[int],
+    y: list[int],
+    blocks: Sequence[tuple[slice, int]],
+    some: Sequence[int] | None = None,
+) -> bool:
+    """Set each offset of y to the largest that its generators (or some of them) allow; is <y, r> positive?"""
+    for rows, column in blocks:
+        chosen = rows if some is None else [j for j in some if rows.start <= j < rows.stop]
+        if chosen == []:
+            return True  # nothing known about this offset
+        y[column] = 0
+        block = generators[chosen]
+        y[column] = int((-products(block, integer_vector(y)) // block[:, column]).min())
+    return sum(a * int(b) for a, b in zip(y, target, strict=True)) > 0

@@ -100,6 +100,8 @@ def _as_array(name: str, values: Any) -> NDArray[Any]:
         array = np.asarray(values) if hasattr(values, "__array__") else np.array(values, dtype=object)
     except ValueError:
         raise ArgumentError(name, "a 2-D array of rational numbers", "a ragged sequence") from None
+    if array.dtype == object and array.ndim == 1 and any(isinstance(row, (list, tuple)) for row in array):
+        raise ArgumentError(name, "a 2-D array of rational numbers", "a ragged sequence")
     if array.dtype == object and array.size:
         kinds = {type(value) for value in array.flat}
         if kinds <= {int} and all(-(2**_WORD) < value < 2**_WORD for value in array.flat):

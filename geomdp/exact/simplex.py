@@ -83,6 +83,11 @@ class ConeMembership:
             if generator >= 0 and self._tableau[k, 0] > 0
         }
 
+    @property
+    def basis(self) -> list[int]:
+        """Generators in the basis; a Farkas vector is orthogonal to them."""
+        return [generator for generator in self._basis if generator >= 0]
+
     def _column(self, generator: int) -> NDArray[Any]:
         vector = self._generators[generator].astype(object)
         return np.asarray(self._tableau[:, self._inverse] @ vector)

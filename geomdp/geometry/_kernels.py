@@ -197,27 +197,30 @@ def orthants(
     return codes, W
 
 
-@_jit
+@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"})
 def settle(  # noqa: PLR0917 - a compiled loop: arrays only
     XT: NDArray[np.float64],
-    lengths: NDArray[np.float64],
     inside: NDArray[np.bool_],
     u: NDArray[np.float64],
     push: NDArray[np.float64],
     out: NDArray[np.float64],
+    base: NDArray[np.float64],
+    slope: NDArray[np.float64],
 ) -> float:
     """Place a witness in the cell that holds u + t*push for small t > 0, half-way along that chord.
 
     Args:
-        XT: (r, m) normals as floats; lengths: (m,) their L1 norms; inside: True where <x, u> = 0 exactly.
+        XT: (r, m) normals as floats, divided by their L1 norms.
+        inside: (m,) True where <x, u> = 0 exactly.
         u: point in the relative interior of a face of the cell; push: direction into the cell.
         out: (r,) receives the witness, scaled to largest entry 1.
+        base, slope: (m,) scratch.
 
     Returns:
         The margin min_i |<x_i, out>| / |x_i|_1: any other vector within it (max-norm) is in the cell.
     """
     r, m = XT.shape
-    base, slope = np.zeros(m), np.zeros(m)
+    base[:], slope[:] = 0.0, 0.0
     for k in range(r):
         for i in range(m):
             base[i] += XT[k, i] * u[k]
@@ -226,16 +229,17 @@ def settle(  # noqa: PLR0917 - a compiled loop: arrays only
     for i in range(m):
         if inside[i]:
             base[i] = 0.0
-        elif base[i] * slope[i] < 0.0:
-            step = min(step, -base[i] / slope[i])
+    for i in range(m):
+        exit_at = -base[i] / slope[i] if base[i] * slope[i] < 0.0 else 2.0
+        step = min(step, exit_at)
     step *= 0.5
     top = 0.0
     for k in range(r):
         out[k] = u[k] + step * push[k]
         top = max(top, abs(out[k]))
-    margin = np.inf
+    margin = 2.0
     for i in range(m):
-        margin = min(margin, abs(base[i] + step * slope[i]) / lengths[i])
+        margin = min(margin, abs(base[i] + step * slope[i]))
     for k in range(r):
         out[k] /= top
     return margin / top
@@ -435,7 +439,6 @@ def orthogonal(
 def circle(  # noqa: PLR0917 - a compiled loop: arrays only
     X: NDArray[np.int64],
     XT: NDArray[np.float64],
-    lengths: NDArray[np.float64],
     keys: NDArray[np.uint64],
     basis: NDArray[np.int64],
     inner: NDArray[np.uint64],
@@ -452,7 +455,7 @@ def circle(  # noqa: PLR0917 - a compiled loop: arrays only
     antipodal pair the cell positive on row 0 is kept (only keys[0] is odd).
 
     Args:
-        X: (m, r) rows; XT, lengths: their transpose and L1 norms as floats; keys: (m,).
+        X: (m, r) rows; XT: their transpose divided by their L1 norms; keys: (m,).
         basis: (r - 2,) greedy basis of the flat.
         inner, pushes: codes (q,) and interior directions (q, r - 2), in the coordinates of the pivot
             columns, of the chambers of the flat's own arrangement.
@@ -472,6 +475,7 @@ def circle(  # noqa: PLR0917 - a compiled loop: arrays only
         total ^= key
     rays, arcs = half_circle(A[others], keys[others])
     ends, u, push = np.zeros((2, r)), np.zeros(r), np.zeros(r)
+    base, slope = np.empty(len(X)), np.empty(len(X))
     for g in range(len(arcs)):
         placed = False
         for q in range(len(inner)):
@@ -496,7 +500,7 @@ def circle(  # noqa: PLR0917 - a compiled loop: arrays only
             norm = np.sqrt((pushes[q] ** 2).sum())
             for s in range(r - 2):
                 push[columns[s]] = pushes[q, s] / norm
-            margins[n] = settle(XT, lengths, inside, u, push, W[n])
+            margins[n] = settle(XT, inside, u, push, W[n], base, slope)
             if mirrored:
                 W[n] = -W[n]
             n += 1
@@ -507,7 +511,6 @@ def circle(  # noqa: PLR0917 - a compiled loop: arrays only
 def walk(  # noqa: PLR0917 - a compiled loop: arrays only
     X: NDArray[np.int64],
     XT: NDArray[np.float64],
-    lengths: NDArray[np.float64],
     keys: NDArray[np.uint64],
     bases: NDArray[np.int64],
     table: NDArray[np.uint64],
@@ -535,7 +538,7 @@ def walk(  # noqa: PLR0917 - a compiled loop: arrays only
             inner, pushes = orthants(Y, keys[members])
         else:
             inner, pushes = sectors(Y, keys[members])
-        n = circle(X, XT, lengths, keys, bases[f], inner, pushes, table, W, margins, n)
+        n = circle(X, XT, keys, bases[f], inner, pushes, table, W, margins, n)
         if n < 0:
             return n
     return n

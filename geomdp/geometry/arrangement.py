@@ -152,7 +152,7 @@ def _estimate(domain: Domain, count: int) -> Estimate:
     labels = -(-domain.m // 8)
     table = 8 * (1 << max(2, count.bit_length()))
     size = count * (labels + 12 * domain.d + 4) + table + 2**26
-    seconds = count * (2e-7 * 2 ** max(domain.d - 2, 0) + 2.5e-9 * domain.m * domain.d)
+    seconds = count * (2e-7 * 2 ** max(domain.d - 2, 0) + 1.5e-9 * domain.m * domain.d)
     return Estimate(count, size, seconds)
 
 
@@ -170,7 +170,9 @@ def dichotomies(
         domain: m points in Z^d, degenerate or not.
         method: "walk" (circles with hashing) or "lp" (tree of sign vectors, one linear program each).
         generic: move the representatives inside their cells into linearly general position (a few more
-            bits). On pointed domains no representative ever lies on a hyperplane x^perp, asked or not.
+            bits), as far as the cells allow: a face keeps its span, and a domain of rank r < d keeps
+            representatives on r coordinates. On pointed domains no representative ever lies on a
+            hyperplane x^perp, asked or not.
         limit: refuse more dichotomies than this; 5 million by default.
         progress: called with the fraction done, from 0 to 1.
 
@@ -326,22 +328,27 @@ def _evaluator(points: NDArray[Any], weights: NDArray[Any]) -> Callable[[NDArray
 
 def _distinct(packed: NDArray[np.uint8]) -> bool:
     """Return whether all rows differ: by different hashes, or where hashes agree, row by row."""
-    rng = np.random.default_rng(7)
-    code = np.zeros(len(packed), dtype=np.uint64)
-    words = -(-packed.shape[1] // 8)
-    for word in range(words):
-        part = packed[:, 8 * word : 8 * word + 8]
-        if part.shape[1] < 8:
-            part = np.pad(part, ((0, 0), (0, 8 - part.shape[1])))
-        x = np.ascontiguousarray(part).view(np.uint64)[:, 0]
-        code = (code ^ x ^ rng.integers(0, 2**64, dtype=np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        code ^= code >> np.uint64(29)
-        code *= np.uint64(0xBF58476D1CE4E5B9)
-        code ^= code >> np.uint64(32)
-    code.sort()
-    if bool((code[1:] != code[:-1]).all()):
+    n, width = packed.shape
+    words = -(-width // 8)
+    keys = np.random.default_rng(HASH_SEED).integers(0, 2**64, words, dtype=np.uint64)
+    codes = np.zeros(n, dtype=np.uint64)
+    block = max(1, BLOCK // words)
+    for start in range(0, n, block):
+        part = packed[start : start + block]
+        if width % 8:
+            part = np.pad(part, ((0, 0), (0, 8 * words - width)))
+        code = np.zeros(len(part), dtype=np.uint64)
+        for word, key in zip(part.view(np.uint64).T, keys, strict=True):
+            code ^= word ^ key  # then two multiplications with shifts: every bit moves half of the others
+            code *= np.uint64(0x9E3779B97F4A7C15)
+            code ^= code >> np.uint64(29)
+            code *= np.uint64(0xBF58476D1CE4E5B9)
+            code ^= code >> np.uint64(32)
+        codes[start : start + block] = code
+    codes.sort()
+    if bool((codes[1:] != codes[:-1]).all()):
         return True
-    return len(np.unique(packed, axis=0)) == len(packed)
+    return bool(len(np.unique(packed, axis=0)) == n)
 
 
 def _unpack(packed: NDArray[np.uint8], m: int) -> NDArray[np.int8]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from geomdp.core.classifier import integer_array
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check_fraction, describe
 from geomdp.geometry.cones import MAX_CONES, TOLERANCE, CuttingError, cut, cut_plane, merge, unit_points
-from geomdp.geometry.subsets import cover_pairs, halfspace_subsets, maximal, pack, unpack
+from geomdp.geometry.subsets import cover_pairs, halfspace_subsets, line_count, maximal, pack, unpack
 
 #: The exact list is used for sets with at most this many pairs of halfspace subsets ...
 LISTED = 8_000
@@ -137,7 +137,7 @@ def containers(
     Example:
         >>> W = np.array([[a, b, 7] for a in range(-9, 10, 2) for b in range(-9, 10, 2)])
         >>> family = containers(W, ratio=0.75)
-        >>> family.covering([3, -2, -1]) is not None and family.sizes.max() <= 75
+        >>> family.covering([3, -2, -1]) is not None and int(family.sizes.max()) <= 75
         True
     """
     check_choice("kind", kind, ("linear", "affine"))
@@ -186,6 +186,8 @@ def build(
         except CuttingError:
             if method == "cones":
                 raise CapacityError("W", "a set in general position", "one that cannot be cut") from None
+    if pairs > MOST_LISTED:
+        pairs = cover_pairs(line_count(points), d)
     if pairs > MOST_LISTED:
         raise CapacityError(
             "W",

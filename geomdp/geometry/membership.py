@@ -26,6 +26,8 @@ from geomdp.exact.simplex import ConeMembership, unit_rows
 FEW = 20
 #: A block this many times farther from 0 than it is wide is moved to its centre, lest floats see one point.
 FAR = 16
+#: Points with larger coordinates than this are handled without any guidance by floats.
+HUGE = 10**60
 METHODS = ("fast", "lp")
 
 
@@ -81,10 +83,10 @@ class ConeQuestion:
             start = hint.start or start
         simplex = ConeMembership(self.generators, self.target, start)
         y = simplex.solve()
-        return simplex.weights() if y is None else self._short(y)
+        return simplex.weights() if y is None else self._short(y, simplex.basis)
 
-    def _short(self, y: Sequence[int]) -> tuple[int, ...]:
-        return shorten(self.generators, self.target, y, self.blocks)
+    def _short(self, y: Sequence[int], tight: Sequence[int] = ()) -> tuple[int, ...]:
+        return shorten(self.generators, self.target, y, self.blocks, tight)
 
     @cached_property
     def _kept(self) -> list[int]:
@@ -103,16 +105,23 @@ class ConeQuestion:
                 places.append(block[:, self._kept] / block[:, [column]])
         return places
 
+    @cached_property
+    def _moderate(self) -> bool:
+        """True if there are blocks whose points and target stay far from the limits of floats."""
+        if not self.blocks:
+            return False
+        below = self.target[self.blocks[0][1]]
+        near = all(abs(self.target[i]) < HUGE * below for i in self._kept)
+        return near and all(bool((np.abs(points) < float(HUGE)).all()) for points in self._points)
+
     def _far_centres(self) -> list[list[int]] | None:
         """Return a whole centre for each block, if some block is much farther from 0 than it is wide."""
+        if not self._moderate:
+            return None
         centres, far = [], False
         for points in self._points:
-            if not np.isfinite(points).all():
-                return None
             middle = points.mean(axis=0)
             width = np.abs(points - middle).max(axis=0)
-            if not np.isfinite(middle).all():
-                return None
             far = far or bool((np.abs(middle) > FAR * (1 + width)).any())
             centres.append([round(value) for value in middle.tolist()])
         return centres if far else None
@@ -130,7 +139,7 @@ class ConeQuestion:
 
     def _extremes(self) -> list[int]:
         """Return one generator per block: about the one that reaches farthest towards the target."""
-        if not self.blocks or not all(np.isfinite(points).all() for points in self._points):
+        if not self._moderate:
             return [rows.start for rows, _ in self.blocks]
         below = self.target[self.blocks[0][1]]
         away = np.array([-self.target[i] / below for i in self._kept])

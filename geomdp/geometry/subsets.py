@@ -44,8 +44,8 @@ def halfspace_subsets(W: NDArray[Any], *, generic: bool = True) -> Bools:
 
     Example:
         >>> subsets = halfspace_subsets(np.array([[1, 0], [0, 1], [-1, 0]]))
-        >>> len(subsets) == 6 and not (subsets[:, 0] & subsets[:, 2]).any()
-        True
+        >>> len(subsets), bool((subsets[:, 0] & subsets[:, 2]).any())
+        (4, False)
     """
     exact = np.array([[int(v) for v in row] for row in W.tolist()], dtype=object).reshape(W.shape)
     lines, where, flip = _lines(exact)
@@ -55,6 +55,17 @@ def halfspace_subsets(W: NDArray[Any], *, generic: bool = True) -> Bools:
         if line >= 0:
             out[:, i] = rows[:, line] == (-1 if flip[i] else 1)
     return _distinct(out.astype(np.int8)).astype(bool)
+
+
+def line_count(W: NDArray[Any]) -> int:
+    """Return the number of distinct lines R w through non-zero rows w: only these cut the directions.
+
+    Example:
+        >>> line_count(np.array([[1, 2], [-2, -4], [0, 0], [0, 3]]))
+        2
+    """
+    exact = np.array([[int(v) for v in row] for row in W.tolist()], dtype=object).reshape(W.shape)
+    return len(_lines(exact)[0])
 
 
 def _lines(W: NDArray[Any]) -> tuple[NDArray[Any], list[int], list[bool]]:

@@ -45,16 +45,16 @@ def half_chambers(
 
     r = rows.shape[1]
     XT = np.ascontiguousarray(rows.T.astype(np.float64))
-    lengths = np.abs(XT).sum(axis=0)
+    XT /= np.abs(XT).sum(axis=0)
     if r <= 2:
         W = _plane(rows, _kernels) if r == 2 else np.ones((1, 1))
         W = W * np.where(W @ XT[:, 0] > 0, 1.0, -1.0)[:, None]
         W /= np.abs(W).max(axis=1)[:, None]
         step = max(1, 2**22 // len(rows))
-        margins = [(np.abs(W[i : i + step] @ XT) / lengths).min(axis=1) for i in range(0, len(W), step)]
+        margins = [np.abs(W[i : i + step] @ XT).min(axis=1) for i in range(0, len(W), step)]
         return W, np.concatenate(margins)
     for _ in range(ATTEMPTS):
-        found = _walk_once(rows, XT, lengths, count // 2, rng, progress)
+        found = _walk_once(rows, XT, count // 2, rng, progress)
         if found is not None:
             return found
     return None
@@ -65,10 +65,9 @@ def _plane(rows: NDArray[np.int64], kernels: Any) -> NDArray[np.float64]:
     return np.asarray(W[::2])
 
 
-def _walk_once(  # noqa: PLR0917 - one step of half_chambers, with its arrays
+def _walk_once(
     rows: NDArray[np.int64],
     XT: NDArray[np.float64],
-    lengths: NDArray[np.float64],
     half: int,
     rng: np.random.Generator,
     progress: Callable[[float], None] | None,
@@ -85,12 +84,12 @@ def _walk_once(  # noqa: PLR0917 - one step of half_chambers, with its arrays
         last = min(first + stride, m)
         bases = _kernels.flats(rows, r - 2, first, last, everything)
         hard = np.zeros(len(bases), dtype=np.bool_)
-        n = _kernels.walk(rows, XT, lengths, keys, bases, table, W, margins, n, hard)
+        n = _kernels.walk(rows, XT, keys, bases, table, W, margins, n, hard)
         for basis in bases[hard] if n >= 0 else ():
             inner = _inner_chambers(rows, keys, basis, rng)
             if inner is None:
                 return None
-            n = _kernels.circle(rows, XT, lengths, keys, basis, *inner, table, W, margins, n)
+            n = _kernels.circle(rows, XT, keys, basis, *inner, table, W, margins, n)
             if n < 0:
                 break
         if n < 0:

@@ -62,7 +62,7 @@ class Workshop:
     lemmas: list[Lemma] = field(default_factory=list)
     deadline: float | None = None
     heartbeat: Callable[[float], None] | None = None
-    known: dict[bytes, tuple[int, int]] = field(default_factory=dict)
+    known: dict[bytes, tuple[int, int, NDArray[Any] | None]] = field(default_factory=dict)
 
     def check_time(self) -> None:
         """Raise Stopped when the deadline has passed."""
@@ -272,12 +272,10 @@ class BoxTree:
             return True
         index = local if self.index is None else self.index[local]
         key = index.tobytes()
-        number, bound, w = -1, -1, None
-        if key in self.workshop.known:
-            number, bound = self.workshop.known[key]
-        if bound < need and not (key in self.workshop.known and number < 0):
-            number, bound, w = prove_subset(self.workshop, index, need)
-            self.workshop.known[key] = (number, bound)
+        known = self.workshop.known.get(key)
+        if known is None or (need > known[1] if known[0] >= 0 else need <= known[1]):
+            known = self.workshop.known[key] = prove_subset(self.workshop, index, need)
+        number, bound, w = known
         if number >= 0 and bound >= need:
             self.cited.append(number)
             self.ctrl[k.ANSWER] = 1
@@ -396,7 +394,8 @@ def prove_subset(
     """Prove that the chosen rows cost at least ``need``.
 
     Returns:
-        (number of the lemma or -1, its bound or -1, a w of lower cost or None).
+        (number of the lemma, its bound, None), or, without a proof, (-1, cost of w, w) with a w that costs less
+        than ``need``, or (-1, -1, None) when neither was found.
     """
     rows = workshop.rows.subset(index)
     dropped, kernel = kernel_of(rows.Z)
@@ -404,7 +403,7 @@ def prove_subset(
     if len(columns) <= 2:
         value, v = plane_optimum(rows.Z[:, columns], rows.strict, rows.W)
         if value < need:
-            return -1, -1, _spread(rows.d, columns, v)
+            return -1, value, _spread(rows.d, columns, v)
         arrays = {"dropped": np.array(dropped, dtype=np.int64), "kernel": kernel}
         return workshop.add(Lemma("plane", value, index, arrays)), value, None
     best: list[list[int]] = []
@@ -417,10 +416,11 @@ def prove_subset(
 
     nothing = int(rows.W[rows.strict].sum())
     if nothing < need:
-        return -1, -1, np.zeros(rows.d, dtype=object)
+        return -1, nothing, np.zeros(rows.d, dtype=object)
     tree = BoxTree(workshop, index, need, offer)
     if not tree.run():
-        return -1, -1, np.array(best[-1], dtype=object)
+        w = np.array(best[-1], dtype=object)
+        return -1, rows.cost(w), w
     lemma = tree.lemma()
     if lemma.bound < need:
         return -1, -1, None

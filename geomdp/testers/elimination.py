@@ -292,13 +292,19 @@ def _menus(domain: Domain) -> Menus:
 
 @lru_cache(maxsize=4)
 def _first_menus(domain: Domain, progress: Progress) -> tuple[Cutting, ...]:
-    """Return the sizes of the first round's menus, which later rounds are assumed not to exceed."""
+    """Return the sizes of the first round's menus, which later rounds are assumed not to exceed.
+
+    Empty where the candidates are too few to be cut: the certified calibration then serves as it is.
+    """
     menus = _menus(domain)
     n = len(menus.weights)
     found = []
     for i, ratio in enumerate(RATIOS[:2]):
         if int(ratio * n) > n // 2:
-            menu = menus.get(np.arange(n, dtype=np.int64), n // 2, int(ratio * n), "cones")
+            try:
+                menu = menus.get(np.arange(n, dtype=np.int64), n // 2, int(ratio * n), "cones")
+            except CapacityError:
+                continue
             found.append(Cutting(float(ratio), members(menu)))
         if progress is not None:
             progress((i + 1) / 2)

@@ -192,7 +192,7 @@ def two_laplace_sf(z: int, scale: float) -> float:
 
 
 def finish_cut(candidates: int, epsilon: float, t: int, t0: int, share: float) -> int | None:
-    """Return the cut of the counting finish, or None if epsilon is too small for it.
+    """Return the best cut of the counting finish, or None if epsilon is too small for it.
 
     Every candidate's mistakes are released by both parties with discrete Laplace noise of scale N/epsilon (a
     record moves each of N counts by at most 1); Match iff some noisy total is <= cut. A total of t0 exceeds
@@ -200,16 +200,17 @@ def finish_cut(candidates: int, epsilon: float, t: int, t0: int, share: float) -
     cut).
     """
     scale = candidates / epsilon * (1 + ROOM)
-    low, high = 1, t - t0
-    if high < 2:
-        return None
+
+    def errors(cut: int) -> tuple[float, float]:
+        return two_laplace_sf(cut - t0 + 1, scale), candidates * two_laplace_sf(t - cut, scale)
+
+    low, high = t0, t - 1
     while low < high:
-        z = (low + high) // 2
-        low, high = (low, z) if two_laplace_sf(z, scale) <= share else (z + 1, high)
-    cut = t0 + low - 1
-    if low >= t - t0 or candidates * two_laplace_sf(t - cut, scale) > share:
-        return None
-    return cut
+        cut = (low + high) // 2
+        match, far = errors(cut)
+        low, high = (low, cut) if match <= far else (cut + 1, high)
+    best = min((low, max(t0, low - 1)), key=lambda cut: max(errors(cut)))
+    return best if max(errors(best)) <= share else None
 
 
 def finish_epsilon(candidates: int, t: int, t0: int, share: float) -> float:
@@ -346,7 +347,7 @@ def game(
     fixed = [(math.ceil(round_cost(2 * c.members, share) / unit), 2 * c.ratio) for c in assumed]
     edge = 64
     while edge <= MOST_EDGE:
-        table = _fill(edge, candidates, least=prices, reach=reach, finish=finish, fixed=fixed)
+        table = _fill(edge, candidates, prices=prices, reach=reach, finish=finish, fixed=fixed)
         if table is not None:
             size, depth, start = table
             return Game(size, depth, start, unit, share, assumed)
@@ -354,29 +355,32 @@ def game(
     raise CapacityError("candidates", "few enough for the budget game's table", candidates)
 
 
-def _list_prices(candidates: int, d: int, share: float, unit: float) -> tuple[int, NDArray[np.int64]]:
-    """Return (least price, reach): reach[i] is the largest N whose lists cost at most least + i units."""
+def _list_prices(
+    candidates: int, d: int, share: float, unit: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return ascending (prices, reach): reach[i] is the largest N whose exact lists cost at most prices[i]."""
 
     def price(n: int) -> int:
         return math.ceil(round_cost(2 * cover_pairs(n, d) + 1, share) / unit)
 
-    least, most = price(1), price(candidates)
-    reach = []
-    low = 1
-    for q in range(least, most + 1):
-        high = candidates
+    prices, reach = [], []
+    n = 0
+    while n < candidates:
+        prices.append(price(n + 1))
+        low, high = n + 1, candidates
         while low < high:
-            n = (low + high + 1) // 2
-            low, high = (n, high) if price(n) <= q else (low, n - 1)
-        reach.append(low)
-    return least, np.array(reach, dtype=np.int64)
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if price(middle) <= prices[-1] else (low, middle - 1)
+        n = low
+        reach.append(n)
+    return np.array(prices, dtype=np.int64), np.array(reach, dtype=np.int64)
 
 
 def _fill(
     edge: int,
     candidates: int,
     *,
-    least: int,
+    prices: NDArray[np.int64],
     reach: NDArray[np.int64],
     finish: tuple[tuple[int, int], ...],
     fixed: list[tuple[int, float]],
@@ -395,7 +399,7 @@ def _fill(
         best = guess
         for step in (-1, 0, 1, 2):
             at = np.clip(guess + step, 0, len(reach) - 1)
-            total, deep = _split(size, depth, a, b, least + at)
+            total, deep = _split(size, depth, a, b, prices[at])
             new = np.minimum(reach[at], total + 1)
             best = np.where(new > listed, at, best)
             listed = np.maximum(listed, new)

@@ -178,7 +178,7 @@ def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair
     pairs = cover_pairs(n, d)
     tries: list[tuple[Fraction, str]] = [(Fraction(1), "list")] if pairs <= LISTED else []
     tries += [(2 * ratio, "cones") for ratio in RATIOS if int(ratio * n) > n // 2]
-    tries += [(Fraction(1), "list")] if LISTED < pairs <= MOST_LISTED else []
+    tries += [(Fraction(1), "list")] if LISTED < pairs <= MOST_LISTED and not plan.game.assumed else []
     for swell, method in tries:
         spare = int((swell - 1) * n) // 2
         try:

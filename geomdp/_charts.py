@@ -1,0 +1,278 @@
+"""Charts: where vectors of two or three dimensions, and the cones that they span, lie on paper.
+
+A vector stands for a direction: a classifier is not changed by a positive factor. A chart turns directions
+into points of the plane.
+
+* "circle" (d = 2): the unit circle; cones are sectors of the disc.
+* "central" (d = 3): central projection from 0 onto a plane. Planes through 0 become straight lines and convex
+  cones convex polygons, but less than half of all directions is in view.
+* "sphere" (d = 3): Lambert's azimuthal projection of all directions onto a disc of radius 2. Areas are true
+  to the sphere, planes through 0 become curves, and the direction opposite to the centre is the whole rim.
+
+Coordinates are first changed linearly, so that the domain's points have mean product matrix I: an affine
+change of the features' units would otherwise squeeze all cells of interest into a corner. Such a change
+keeps planes, convexity and separation. Floats appear here only, after all decisions were made in integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.errors import ArgumentError, check_choice
+from geomdp.geometry.cells import Ray, clip, walls
+
+VIEWS = ("auto", "circle", "central", "sphere")
+#: Directions within this many degrees of the centre are shown in a central view by default.
+WIDEST = 65.0
+#: Arcs are drawn by chords of at most this angle, in radians.
+_CHORD = math.radians(1.5)
+#: The window reaches beyond the picture by this factor, so that its rounding is out of sight.
+_BEYOND = 1.02
+_RIM = 2.0
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A map of directions to the plane.
+
+    Attributes:
+        view: "circle", "central" or "sphere".
+        frame: (d, d) matrix; the picture's coordinates of w are frame @ w: right, up and, for d = 3, towards
+            the viewer.
+        extent: half the width of the picture; 2 shows the whole sphere, 1 the whole circle.
+    """
+
+    view: str
+    frame: Floats
+    extent: float
+
+    def coordinates(self, vectors: Any) -> Floats:
+        """Return (N, d) unit vectors in the picture's coordinates; 0 stays 0."""
+        rows = unit_floats(vectors, len(self.frame)) @ self.frame.T
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.where(lengths > 0, lengths, 1.0))
+
+    def project(self, vectors: Any) -> Floats:
+        """Return the (N, 2) places of (N, d) vectors; NaN where a vector is 0 or behind the viewer.
+
+        Example:
+            >>> chart = Chart("central", np.eye(3), 1.0)
+            >>> chart.project([[2, 1, 4]]).tolist()
+            [[0.5, 0.25]]
+        """
+        rows = self.coordinates(vectors)
+        if self.view == "sphere":
+            flat = _lambert(rows)
+        elif self.view == "central":
+            with np.errstate(divide="ignore", invalid="ignore"):
+                flat = np.where(rows[:, 2:] > 1e-9, rows[:, :2] / rows[:, 2:], np.nan)
+        else:
+            flat = rows[:, :2].copy()
+        flat[~rows.any(axis=1)] = np.nan
+        return np.asarray(flat)
+
+    def window(self) -> list[Ray] | None:
+        """Return the cone of directions in view, a little enlarged, as integer rays; None for all."""
+        if self.view != "central":
+            return None
+        s = self.extent * _BEYOND
+        corners = np.array([[s, s, 1.0], [-s, s, 1.0], [-s, -s, 1.0], [s, -s, 1.0]])
+        rows = np.linalg.solve(self.frame, corners.T).T
+        rows /= np.abs(rows).max()
+        gap = min(float(np.linalg.norm(rows[i] - rows[i - 1])) for i in range(4))
+        bits = max(10, 10 + math.ceil(-math.log2(gap)))
+        return [tuple(int(v) for v in row) for row in np.rint(rows * 2.0**bits)]
+
+    def polygon(self, rays: Sequence[Ray]) -> Any:
+        """Return the shapely geometry of a pointed cone: a polygon, or less if the cone has no interior.
+
+        Args:
+            rays: extreme rays in cyclic order. In a central view the part outside the window is cut off, in
+                integers.
+        """
+        import shapely
+
+        window = self.window()
+        for wall in [] if window is None else walls(window):
+            rays = clip(rays, wall)
+        if not rays:
+            return shapely.Polygon()
+        if len(rays) == 1:
+            return shapely.Point(self.project(rays)[0])
+        if self.view == "circle":
+            arc = self._arc(rays[0], rays[1])
+            return shapely.Polygon(np.vstack([[0.0, 0.0], arc]))
+        if len(rays) == 2:
+            return shapely.LineString(self._arc(rays[0], rays[1]))
+        if self.view == "central":
+            return shapely.Polygon(self.project(rays))
+        return self._spherical(rays)
+
+    def _spherical(self, rays: Sequence[Ray]) -> Any:
+        import shapely
+
+        sides = [self._arc(ray, rays[(i + 1) % len(rays)])[:-1] for i, ray in enumerate(rays)]
+        ring = shapely.Polygon(np.vstack(sides))
+        behind = np.linalg.solve(self.frame, np.array([0.0, 0.0, -1.0]))
+        if (unit_floats(walls(rays), 3) @ behind > 0).all():  # the ring is the border of a hole
+            ring = disc(_RIM).difference(ring)
+        return ring if ring.is_valid else ring.buffer(0)
+
+    def _arc(self, first: Ray, last: Ray) -> Floats:
+        """Return points from one ray to another; the same points in reverse from the other to the one."""
+        if self.view == "central":
+            return self.project([first, last])
+        swap = first > last
+        a, b = self.coordinates([last, first] if swap else [first, last])
+        angle = math.atan2(float(np.linalg.norm(a - b)), float(np.linalg.norm(a + b))) * 2
+        chord = _CHORD
+        if self.view == "sphere":
+            normal = np.cross(a, b)
+            nearest = abs(float(normal[2])) / max(float(np.linalg.norm(normal)), 1e-12)
+            if min(a[2], b[2]) < -0.5:
+                chord = min(chord, max(nearest / 10, 1e-3))
+        t = np.linspace(0.0, 1.0, max(2, math.ceil(angle / chord) + 1))[:, None]
+        sine = math.sin(angle)
+        rows = (np.sin((1 - t) * angle) * a + np.sin(t * angle) * b) / (sine if sine > 1e-9 else 1.0)
+        if sine <= 1e-9:
+            rows = np.vstack([a, b])
+        points = _lambert(rows) if self.view == "sphere" else rows
+        return np.asarray(points[::-1] if swap else points)
+
+    def trace(self, normal: Sequence[int]) -> Any:
+        """Return the shapely line of the directions in view with <normal, w> = 0; it may be empty."""
+        import shapely
+
+        if self.view == "central":
+            window = self.window() or []
+            ends = [
+                ray
+                for ray in clip(window, normal)
+                if not sum(a * b for a, b in zip(ray, normal, strict=True))
+            ]
+            return shapely.LineString(self.project(ends)) if len(ends) == 2 else shapely.LineString()
+        z = np.linalg.solve(self.frame.T, unit_floats([normal], len(self.frame))[0])
+        z /= np.linalg.norm(z)
+        if self.view == "circle":
+            return shapely.LineString([[1.15 * z[1], -1.15 * z[0]], [-1.15 * z[1], 1.15 * z[0]]])
+        e = np.eye(3)[int(np.argmin(np.abs(z)))]
+        a = np.cross(z, e)
+        a /= np.linalg.norm(a)
+        b = np.cross(z, a)
+        start = math.atan2(-float(b[2]), -float(a[2]))  # where the circle is farthest from the centre
+        turn = start + np.linspace(1e-6, 2 * np.pi - 1e-6, 1441)[:, None]
+        return shapely.LineString(_lambert(np.cos(turn) * a + np.sin(turn) * b))
+
+
+def unit_floats(vectors: Any, d: int) -> Floats:
+    """Return vectors of integers of any size as floats with largest entry 1 (rows of zeros stay)."""
+    rows = np.asarray(vectors, dtype=object).reshape(-1, d)
+    scaled = [[v / top for v in row] for row in rows.tolist() for top in [max(1e-300, *map(abs, row))]]
+    return np.array(scaled, dtype=np.float64).reshape(-1, d)
+
+
+def disc(radius: float) -> Any:
+    """Return a shapely disc around 0."""
+    import shapely
+
+    turn = np.linspace(0.0, 2 * np.pi, 721)[:-1]
+    return shapely.Polygon(radius * np.stack([np.cos(turn), np.sin(turn)], axis=1))
+
+
+def balanced(normals: Any) -> Floats:
+    """Return a (d, d) matrix T: in the coordinates T w the normals' mean product matrix is I.
+
+    The last coordinate, on grids the bias, comes first, so the first coordinate of T w is the value of w at
+    the normals' mean. With rank below d the missing directions keep a small weight.
+
+    Args:
+        normals: (m, d) integers, d = 2 or 3: the x of the planes <x, w> = 0.
+
+    Example:
+        >>> T = balanced([[0, 1], [4, 1]])
+        >>> np.allclose(T, [[2, 1], [2, 0]])
+        True
+    """
+    rows = np.asarray(normals, dtype=np.float64)
+    if not ((rows[:, -1] == 1).all() and len(rows)):
+        rows = unit_floats(normals, rows.shape[1])
+    rows = rows[rows.any(axis=1)][:, ::-1]
+    d = rows.shape[1]
+    moments = rows.T @ rows / max(1, len(rows))
+    moments += np.eye(d) * (1e-6 * float(np.trace(moments)) or 1.0) * (np.linalg.matrix_rank(moments) < d)
+    return np.ascontiguousarray(np.linalg.cholesky(moments).T[:, ::-1])
+
+
+def spread(vectors: Any) -> Floats:
+    """Return a (d, d) matrix T: the vectors T w have mean product matrix about I when scaled to length 1."""
+    return np.asarray(np.linalg.inv(balanced(vectors)).T)
+
+
+def chart(
+    base: Floats, *, view: str = "auto", focus: Any = None, centre: Any = None, extent: float | None = None
+) -> Chart:
+    """Return a chart, by default one that shows some vectors well.
+
+    Args:
+        base: the (d, d) linear change of coordinates, see :func:`balanced`.
+        view: "circle" for d = 2; "central" or "sphere" for d = 3; "auto" takes the central view if the focus
+            fits into it.
+        focus: (N, d) integer vectors to show; None or N = 0 for all directions.
+        centre: d numbers, the direction in the middle; by default the middle of the focus.
+        extent: half the width of the picture: the tangent of the angle for "central", at most 2 for "sphere".
+
+    Raises:
+        ArgumentError: when the view does not suit d, or centre or extent is out of range.
+    """
+    check_choice("view", view, VIEWS)
+    d = len(base)
+    if (d == 2) != (view == "circle") and view != "auto":
+        raise ArgumentError("view", "'circle' for d = 2, and 'central' or 'sphere' for d = 3", repr(view))
+    if extent is not None and not 0 < float(extent) < math.inf:
+        raise ArgumentError("extent", "a number > 0", extent)
+    if d == 2:
+        return Chart("circle", base[::-1].copy(), float(extent or 1.0))
+    rows = np.zeros((0, 3)) if focus is None else unit_floats(focus, 3) @ base.T
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    if centre is not None:
+        middle = base @ unit_floats([centre], 3)[0]
+    else:
+        middle = rows.sum(axis=0) if len(rows) else np.array([0.35, 0.35, 0.87])
+    length = float(np.linalg.norm(middle))
+    if length < 1e-9:
+        if centre is not None:
+            raise ArgumentError("centre", "a direction that is not 0", "0")
+        middle, length = np.array([0.35, 0.35, 0.87]), 1.0
+    frame = _facing(middle / length)
+    seen = rows @ frame.T
+    near = bool(len(rows)) and float(seen[:, 2].min()) > math.cos(math.radians(WIDEST))
+    if view == "auto":
+        view = "central" if near or (extent is not None and extent < 1 and not len(rows)) else "sphere"
+    if extent is None:
+        fitting = seen[seen[:, 2] > math.cos(math.radians(WIDEST))]
+        tangents = np.abs(fitting[:, :2] / fitting[:, 2:]) if len(fitting) else np.array([[1.0]])
+        extent = 1.25 * max(float(tangents.max()), 1e-3) if view == "central" else _RIM
+    return Chart(view, frame @ base, float(extent))
+
+
+def _facing(toward: Floats) -> Floats:
+    """Return the rotation to (right, up, toward); up is where the first coordinate grows."""
+    for axis in (0, 1):
+        up = np.eye(3)[axis] - toward[axis] * toward
+        if np.linalg.norm(up) > 1e-3:
+            break
+    up /= np.linalg.norm(up)
+    return np.stack([np.cross(up, toward), up, toward])
+
+
+def _lambert(rows: Floats) -> Floats:
+    """Return the equal-area places of unit vectors in the frame (right, up, toward)."""
+    return np.asarray(rows[:, :2] * np.sqrt(2.0 / np.maximum(1.0 + rows[:, 2:], 1e-14)))

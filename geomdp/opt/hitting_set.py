@@ -1,0 +1,394 @@
+"""Lower bounds by packing infeasible subsystems: an implicit hitting set, its fractional relaxation certified.
+
+Rows whose sum with positive multipliers is zero, one of them strict, cannot all be right. A fractional packing
+of such sets bounds the cost from below. Sets are found where the present fractional cover is cheap; every one
+is derived in integers before it is used, and the packing's weights are rounded to dyadic fractions whose loads
+are recounted, so that no solver's word enters the proof.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.classifier import products
+from geomdp.opt.certificate import PACKED, Lemma
+from geomdp.opt.elastic import offer_snapped
+from geomdp.opt.incumbent import Incumbent
+from geomdp.opt.rows import Rows, pivots_modulo
+
+#: Common denominator of the weights of a packing.
+DENOMINATOR = 2**20
+
+#: Columns from which subsystems come from dual rays instead of the alternative program.
+RAY_COLUMNS = 40
+
+#: Sets found per round, before the cover is solved again.
+ROUND = 40
+
+
+@dataclass(frozen=True)
+class Subsystem:
+    """An infeasible subset: rows ascending, positive integer multipliers; ``wrong`` members enter as -z."""
+
+    rows: tuple[int, ...]
+    multipliers: tuple[int, ...]
+    wrong: frozenset[int] = frozenset()
+
+
+def derive(
+    rows: Rows, members: NDArray[np.int64], guess: NDArray[np.float64], state: NDArray[np.int64] | None = None
+) -> Subsystem | None:
+    """Return the exact infeasible subsystem on a suggested support, or None when there is none.
+
+    Small whole multipliers near the guess are tried first; otherwise the nullspace of the members is computed
+    in integers, and where it has more than one dimension the weakest members are left out.
+
+    Args:
+        rows: the rows.
+        members: suggested rows, distinct.
+        guess: their multipliers up to scale.
+        state: -1 where a row is decided to be wrong; None for nowhere.
+
+    Example:
+        >>> from geomdp.opt.rows import rows_of
+        >>> R = rows_of(np.array([[1, 2], [2, 1], [1, 1]]), np.array([1, 1, 0]), np.array([0, 0, 1]))
+        >>> derive(R, np.array([0, 1, 2]), np.array([0.5, 1.5, 0.5])).multipliers
+        (3, 1, 1)
+    """
+    order = np.argsort(members)
+    members, guess = members[order], guess[order]
+    for _ in range(4):
+        if len(members) == 0:
+            return None
+        sign = np.ones(len(members), dtype=np.int64) if state is None else np.where(state[members] < 0, -1, 1)
+        strict = rows.strict[members] ^ (sign < 0)
+        if not strict.any():
+            return None
+        Z = rows.Z[members] * sign[:, None]
+        found = _small_multipliers(Z, guess)
+        if found is None:
+            found = _null_vector(Z)
+        if found is not None:
+            keep = [i for i, v in enumerate(found) if v]
+            if any(strict[i] for i in keep):
+                wrong = frozenset(int(members[i]) for i in keep if sign[i] < 0)
+                return Subsystem(
+                    tuple(int(members[i]) for i in keep), tuple(int(found[i]) for i in keep), wrong
+                )
+            return None
+        weakest = int(np.argmin(guess))
+        members, guess = np.delete(members, weakest), np.delete(guess, weakest)
+    return None
+
+
+def _small_multipliers(Z: NDArray[Any], guess: NDArray[np.float64]) -> list[int] | None:
+    unit = guess / guess.min() if guess.min() > 0 else guess
+    for scale in (1, 2, 3, 4, 6, 12, 60):
+        near = np.rint(unit * scale)
+        if near.max() < 2**30 and near.min() >= 1 and np.abs(near - unit * scale).max() < 1e-3 * scale:
+            whole = near.astype(np.int64)
+            if not (products(Z.T, whole) != 0).any():
+                return [int(v) for v in whole]
+    return None
+
+
+def _null_vector(Z: NDArray[Any]) -> list[int] | None:
+    """Return the nonnegative integers lam with lam Z = 0 when they are one ray, else None."""
+    from geomdp.exact.linear import nullspace
+
+    columns, _ = pivots_modulo(Z.T)
+    if len(columns) != len(Z) - 1:
+        return None
+    basis = nullspace(Z[:, columns].T) if columns else [(1,)]
+    if len(basis) != 1:
+        return None
+    lam = [int(v) for v in basis[0]]
+    if sum(lam) < 0:
+        lam = [-v for v in lam]
+    wide = np.empty(len(lam), dtype=object)
+    wide[:] = lam
+    if min(lam) < 0 or (products(Z.T, wide) != 0).any():
+        return None
+    return lam
+
+
+class Pool:
+    """Infeasible subsystems found so far, and the finder of more.
+
+    Args:
+        rows: the rows.
+        incumbent: told the directions met on the way.
+    """
+
+    def __init__(self, rows: Rows, incumbent: Incumbent) -> None:
+        self.rows, self.incumbent = rows, incumbent
+        self.sets: list[Subsystem] = []
+        self._seen: set[tuple[tuple[int, ...], frozenset[int]]] = set()
+        self.rng = np.random.default_rng(0)
+        self._finder: Any = None
+        self._ray: Any = None
+        self.used_rays = rows.d >= RAY_COLUMNS
+
+    @property
+    def finder(self) -> Any:
+        """The alternative program, made when it is first needed."""
+        from geomdp.lp.infeasible import SubsystemFinder
+
+        if self._finder is None:
+            self._finder = SubsystemFinder(self.rows.Z, self.rows.strict)
+        return self._finder
+
+    @property
+    def ray(self) -> Any:
+        """The primal program, made when it is first needed."""
+        from geomdp.lp.infeasible import RayFinder
+
+        if self._ray is None:
+            self._ray = RayFinder(self.rows.Z, self.rows.strict)
+        return self._ray
+
+    def add(self, found: Subsystem | None) -> int | None:
+        """Keep a new subsystem and return its number; None when there is nothing new."""
+        if found is None or (found.rows, found.wrong) in self._seen:
+            return None
+        self._seen.add((found.rows, found.wrong))
+        self.sets.append(found)
+        return len(self.sets) - 1
+
+    def more(
+        self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
+    ) -> tuple[list[int], bool]:
+        """Return (numbers of new sets that the cover y does not cover, whether none seems to be left).
+
+        After each set its open rows are priced up by 1, so that the next one avoids them.
+        """
+        if self.used_rays and not (state < 0).any():
+            return self._more_by_rays(y, state, limit, stop)
+        price = np.where(state == 0, y + 1e-4 * self.rng.random(len(y)), 1e-7 * self.rng.random(len(y)))
+        self.finder.decide(state)
+        new: list[int] = []
+        misses = 0
+        for _ in range(limit):
+            if stop():
+                return new, False
+            found = self.finder.find(price)
+            if found is None:
+                return new, not new
+            value, members, guess, w = found
+            if not new:
+                self.incumbent.offer_floats(w, (12, 24, 40))
+                if self.rows.d > 8:
+                    offer_snapped(self.incumbent, w / max(value, 1e-9))
+            if value > 1.0 - 1e-3 and float(price[members].sum()) > 1.0:
+                return new, not new
+            exact = derive(self.rows, members, guess, state)
+            number = self.add(exact)
+            if number is None:
+                misses += 1
+                if misses > 3:
+                    return new, False
+                price[members] += 1.0
+                continue
+            new.append(number)
+            open_rows = [i for i in self.sets[number].rows if state[i] == 0]
+            if not open_rows:
+                return new, False
+            price[open_rows] += 1.0
+        return new, False
+
+    def _more_by_rays(
+        self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
+    ) -> tuple[list[int], bool]:
+        """Switch off rows that the cover covers, and those of the sets just found, and look for rays."""
+        new: list[int] = []
+        covered = float(self.rng.uniform(0.1, 0.5))
+        off = (state == 0) & (y > covered)
+        for _ in range(limit):
+            if stop():
+                return new, False
+            found = self.ray.find(off)
+            if found is None:
+                return new, False
+            if isinstance(found, np.ndarray):
+                offer_snapped(self.incumbent, found)
+                if new or not off.any():
+                    return new, not new
+                return self._last_look(y, state)
+            number = self.add(derive(self.rows, found[0], found[1], state))
+            if number is None:
+                return new, False
+            new.append(number)
+            members = [i for i in self.sets[number].rows if state[i] == 0]
+            if not members:
+                return new, False
+            heavy = max(members, key=lambda i: float(y[i]) + float(self.rng.random()))
+            off[members if self.rng.random() < 0.5 else [heavy]] = True
+        return new, False
+
+    def _last_look(self, y: NDArray[np.float64], state: NDArray[np.int64]) -> tuple[list[int], bool]:
+        """Ask the alternative program for one set that the cover does not cover."""
+        self.finder.decide(state)
+        found = self.finder.find(np.where(state == 0, y, 0.0) + 1e-6)
+        if found is None or found[0] > 1.0 - 1e-4:
+            return [], True
+        number = self.add(derive(self.rows, found[1], found[2], state))
+        return ([number], False) if number is not None else ([], True)
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Sets with dyadic weights whose loads respect the rows: together they cost at least ``bound``."""
+
+    bound: int
+    numbers: tuple[int, ...]
+    weights: tuple[int, ...]
+
+
+def exact_packing(
+    pool: Pool, numbers: list[int], mu: NDArray[np.float64], state: NDArray[np.int64]
+) -> Packing:
+    """Return the packing with weights rounded down to dyadic fractions and its whole bound.
+
+    Where a load is still too large the weights of its row's sets are scaled down.
+    """
+    W = pool.rows.W
+    chosen = [(k, int(v * DENOMINATOR)) for k, v in zip(numbers, mu, strict=True) if v * DENOMINATOR >= 1]
+    for _ in range(20):
+        load: dict[int, int] = {}
+        for k, weight in chosen:
+            for i in pool.sets[k].rows:
+                if state[i] == 0:
+                    load[i] = load.get(i, 0) + weight
+        over = {i: v for i, v in load.items() if v > int(W[i]) * DENOMINATOR}
+        if not over:
+            break
+        slack = {}
+        for k, weight in chosen:
+            for i in pool.sets[k].rows:
+                if i in over:
+                    allowed = weight * int(W[i]) * DENOMINATOR // over[i]
+                    slack[k] = min(slack.get(k, weight), allowed)
+        chosen = [(k, slack.get(k, weight)) for k, weight in chosen if slack.get(k, weight) > 0]
+    else:
+        chosen = []
+    total = sum(weight for _, weight in chosen)
+    return Packing(-(-total // DENOMINATOR), tuple(k for k, _ in chosen), tuple(v for _, v in chosen))
+
+
+def pack_rows(
+    pool: Pool,
+    target: Callable[[], int],
+    state: NDArray[np.int64],
+    inherited: list[int],
+    stop: Callable[[], bool],
+    rounds: int = 10**6,
+) -> tuple[Packing | None, list[int], NDArray[np.float64]]:
+    """Return (packing, sets, cover): the best certified packing over the open rows of a state.
+
+    Args:
+        pool: the sets.
+        target: the cost beyond the decided rows' that would be enough; asked again after each round.
+        state: 0 open, 1 decided right, -1 decided wrong.
+        inherited: numbers of sets to begin with; those with a decided-wrong row of the other sign are left out.
+        stop: asked between programs.
+        rounds: at most this many covers.
+
+    Returns:
+        The packing is None when a set without open rows was found: the state has no w at all.
+    """
+    from geomdp.lp.infeasible import CoverMaster
+
+    master = CoverMaster(pool.rows.W)
+    numbers: list[int] = []
+
+    def take(k: int) -> bool:
+        members = [i for i in pool.sets[k].rows if state[i] == 0]
+        numbers.append(k)
+        if members:
+            master.add(members)
+        return bool(members)
+
+    for k in inherited:
+        if not take(k):
+            return None, [k], np.zeros(pool.rows.m)
+    best = Packing(0, (), ())
+    stalled, last = 0, -1.0
+    y = np.zeros(pool.rows.m)
+    for _ in range(rounds):
+        value, y, mu = master.solve()
+        if value > best.bound - 1 + 1e-9:
+            best = max(best, exact_packing(pool, numbers, mu, state), key=lambda p: p.bound)
+        if best.bound >= target() or stop():
+            break
+        stalled = stalled + 1 if value < last + 1e-3 else 0
+        last = max(last, value)
+        new, exhausted = pool.more(y, state, ROUND, stop)
+        for k in new:
+            if not take(k):
+                return None, [k], y
+        if not new and (exhausted or stalled > 3):
+            break
+        if stalled > 25:
+            break
+    return best, numbers, y
+
+
+def root_lemma(pool: Pool, packing: Packing) -> Lemma:
+    """Return the lemma of one packing over all rows."""
+    return subsets_lemma(pool, packing.bound, [(PACKED, packing)], [])
+
+
+def subsets_lemma(
+    pool: Pool, bound: int, nodes: list[tuple[int, Packing | None]], branch_rows: list[int]
+) -> Lemma:
+    """Return the lemma of a tree given by its nodes in preorder."""
+    sets: list[Subsystem] = []
+    counts, weights = [], []
+    for kind, packing in nodes:
+        if kind == PACKED:
+            assert packing is not None
+            counts.append(len(packing.numbers))
+            sets += [pool.sets[k] for k in packing.numbers]
+            weights += packing.weights
+    multipliers = [v for s in sets for v in s.multipliers]
+    wide = np.empty(len(multipliers), dtype=object)
+    wide[:] = multipliers
+    arrays = {
+        "nodes": np.array([kind for kind, _ in nodes], dtype=np.uint8),
+        "branch_row": np.array(branch_rows, dtype=np.int64),
+        "leaf_sets": np.array(counts, dtype=np.int64),
+        "denominator": np.array([DENOMINATOR], dtype=np.int64),
+        "set_weight": np.array(weights, dtype=np.int64),
+        "set_size": np.array([len(s.rows) for s in sets], dtype=np.int64),
+        "set_row": np.array([i for s in sets for i in s.rows], dtype=np.int64),
+        "set_multiplier": wide.astype(np.int64) if all(abs(v) < 2**62 for v in multipliers) else wide,
+    }
+    return Lemma("subsets", bound, None, arrays)
+
+
+def improve_by_covers(pool: Pool, numbers: list[int], seconds: float) -> None:
+    """Offer directions that make right every row outside a whole cover of the sets; a search, not a proof."""
+    from geomdp.lp.infeasible import CoverMaster
+
+    master = CoverMaster(pool.rows.W)
+    for k in numbers:
+        master.add(pool.sets[k].rows)
+    cover = master.solve_whole(seconds) if numbers else None
+    if cover is None:
+        return
+    found = pool.ray.find(cover)
+    if isinstance(found, np.ndarray):
+        offer_snapped(pool.incumbent, found)
+
+
+def time_is_over(deadline: float | None) -> Callable[[], bool]:
+    """Return a question whether a :func:`time.monotonic` instant has passed."""
+    return lambda: deadline is not None and time.monotonic() >= deadline
+
+

@@ -1,0 +1,385 @@
+"""Tanner graphs: simple bipartite graphs of variables and parity checks, the skeleton of every instance.
+
+A graph is data only: its checks, a name that says how it was made, and permutations of the variables that are
+known to map checks to checks. The rank, the stopping distance and the code do not depend on the alphabet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.errors import ArgumentError, CapacityError, check_integer, describe
+
+if TYPE_CHECKING:
+    from lp_gadgets.code import FieldCode
+    from lp_gadgets.peeling import Peeling
+    from lp_gadgets.stopping import StoppingDistance
+
+#: Sizes beyond these are refused before anything is built.
+MAX_VARIABLES, MAX_EDGES = 20_000, 200_000
+
+
+class WeakGraphWarning(UserWarning):
+    """The graph has two variables in the same checks, so two erasures already undo the code."""
+
+
+@dataclass(frozen=True)
+class TannerCode:
+    """A simple bipartite graph on variables 0..K-1 and parity checks.
+
+    Attributes:
+        K: number of variables (code symbols).
+        checks: for each check the increasing tuple of its variables; empty and repeated checks are allowed.
+        name: how the graph was made.
+        symmetry: permutations p of the variables (p[i] is the image of i) that map the multiset of checks to
+            itself; they are checked, need not generate all automorphisms, and speed up exhaustive searches.
+
+    Example:
+        >>> triangle = TannerCode(3, ((0, 1), (1, 2), (0, 2)))
+        >>> triangle.M, triangle.rank, triangle.girth, triangle.is_stopping_set([0, 1, 2])
+        (3, 2, 6, True)
+    """
+
+    K: int
+    checks: tuple[tuple[int, ...], ...]
+    name: str = ""
+    symmetry: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        """Bring the checks to increasing order and refuse what is not a simple graph with its symmetry."""
+        object.__setattr__(self, "K", check_integer("K", self.K, 1, MAX_VARIABLES))
+        checks = tuple(tuple(sorted(int(v) for v in check)) for check in self.checks)
+        for check in checks:
+            if check and not (check[0] >= 0 and check[-1] < self.K):
+                raise ArgumentError("checks", f"lists of variables in 0..{self.K - 1}", "one out of range")
+            if len(set(check)) < len(check):
+                raise ArgumentError("checks", "lists of distinct variables", "a check with a repeated one")
+        if sum(map(len, checks)) > MAX_EDGES:
+            raise CapacityError("checks", f"at most {MAX_EDGES} edges in all", sum(map(len, checks)))
+        object.__setattr__(self, "checks", checks)
+        counts = Counter(checks)
+        symmetry = tuple(tuple(int(v) for v in p) for p in self.symmetry)
+        for p in symmetry:
+            if sorted(p) != list(range(self.K)):
+                raise ArgumentError("symmetry", f"permutations of 0..{self.K - 1}", "another sequence")
+            if Counter(tuple(sorted(p[v] for v in check)) for check in checks) != counts:
+                raise ArgumentError("symmetry", "permutations that map checks to checks", "another permutation")
+        object.__setattr__(self, "symmetry", symmetry)
+
+    # ---------------------------------------------------------------- makers
+
+    @classmethod
+    def biregular(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
+        """Return a random (dv, dc)-biregular simple graph: the configuration model with repair.
+
+        Stubs are matched at random; an edge that repeats is swapped with random others until none does.
+
+        Args:
+            K: number of variables; K * dv must be a multiple of dc, and there must be at least dv checks and dc
+                variables.
+            dv: checks per variable.
+            dc: variables per check.
+            seed: of the graph (the same graph on every machine).
+            best_of: examine the seeds seed, ..., seed + best_of - 1 and keep the graph with the greatest stopping
+                distance, of these the first.
+
+        Raises:
+            ArgumentError: when no such simple graph exists.
+
+        Warns:
+            WeakGraphWarning: when two variables share all their checks.
+
+        Example:
+            >>> code = TannerCode.biregular(K=24, seed=1)
+            >>> code.M, set(code.variable_degrees), set(code.check_degrees)
+            (12, {4}, {8})
+        """
+        from lp_gadgets.constructions import configuration_model
+
+        _check_degrees(K, dv, dc)
+        return _best(lambda s: cls._named(K, configuration_model(K, dv, dc, s), "biregular", dv, dc, s), seed, best_of)
+
+    @classmethod
+    def peg(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
+        """Return a (dv, dc)-biregular simple graph by progressive edge growth: each edge as far as can be.
+
+        The edges of one variable after another go to the farthest check with room, among these to one of least
+        degree (Hu, Eleftheriou and Arnold, 2005). Arguments and errors as for :meth:`biregular`.
+
+        Example:
+            >>> TannerCode.peg(K=24, dv=3, dc=6, seed=1).girth
+            6
+        """
+        from lp_gadgets.constructions import progressive_edge_growth
+
+        _check_degrees(K, dv, dc)
+        return _best(lambda s: cls._named(K, progressive_edge_growth(K, dv, dc, s), "peg", dv, dc, s), seed, best_of)
+
+    @classmethod
+    def quasi_cyclic(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
+        """Return a dv x dc array of random circulant permutations of size K / dc, free of 4-cycles if possible.
+
+        Rotating every block by one place is a symmetry, which divides the work of the exhaustive search.
+        Arguments and errors as for :meth:`biregular`; besides, dc must divide K.
+
+        Example:
+            >>> code = TannerCode.quasi_cyclic(K=64, seed=0)
+            >>> code.M, code.girth, code.symmetry[0][:8]
+            (32, 6, (1, 2, 3, 4, 5, 6, 7, 0))
+        """
+        from lp_gadgets.constructions import circulant_array, rotation
+
+        _check_degrees(K, dv, dc)
+        if K % dc:
+            mend = f"The nearest are {K - K % dc} and {K - K % dc + dc}."
+            raise ArgumentError("K", f"a multiple of dc = {dc}", describe(K), mend)
+        turn = (rotation(K, K // dc),)
+        return _best(
+            lambda s: cls._named(K, circulant_array(K, dv, dc, s), "qc", dv, dc, s, turn), seed, best_of
+        )
+
+    @classmethod
+    def geometry(cls, name: str) -> TannerCode:
+        """Return the points and lines of a finite geometry over F_q, q a power of two.
+
+        "Fano" = "PG(2,2)"; "EG(2,q)" the affine plane without the origin and its lines, "PG(2,q)" the projective
+        plane, "GQ(q,q)" the symplectic generalised quadrangle W(q), "GH(q,q)" the split Cayley hexagon H(q) and
+        "GH(q,q)*" its dual.
+
+        Raises:
+            ArgumentError: when the name is none of these, or q is not a power of two.
+            CapacityError: when the geometry is too large.
+
+        Example:
+            >>> code = TannerCode.geometry("EG(2,4)")
+            >>> code.K, code.M, set(code.variable_degrees), code.rank
+            (15, 15, {4}, 8)
+        """
+        from lp_gadgets.families import geometry
+
+        K, lines, symmetry = geometry(name)
+        return cls(K, lines, f"geometry:{name.replace(' ', '')}", symmetry)
+
+    @classmethod
+    def _named(
+        cls,
+        K: int,
+        checks: Iterable[Sequence[int]],
+        kind: str,
+        dv: int,
+        dc: int,
+        seed: int,
+        symmetry: tuple[tuple[int, ...], ...] = (),
+    ) -> TannerCode:
+        return cls(K, tuple(tuple(c) for c in checks), f"{kind}:{K}:dv={dv}:dc={dc}:seed={seed}", symmetry)
+
+    @classmethod
+    def from_text(cls, text: str, seed: int = 0, best_of: int = 1) -> TannerCode:
+        """Return the graph that a short text names: its kind, K and, after colons, dv, dc, seed or best_of.
+
+        Raises:
+            ArgumentError: when the text names no graph.
+
+        Example:
+            >>> TannerCode.from_text("qc:64").name
+            'qc:64:dv=4:dc=8:seed=0'
+            >>> TannerCode.from_text("peg:24:dv=3:dc=6").K, TannerCode.from_text("geometry:Fano").K
+            (24, 7)
+        """
+        makers = {"qc": cls.quasi_cyclic, "peg": cls.peg, "biregular": cls.biregular}
+        requirement = "like qc:64, peg:64, biregular:64:dv=4:dc=8:seed=1 or geometry:EG(2,4)"
+        kind, _, rest = str(text).strip().partition(":")
+        if kind == "geometry" and rest:
+            return cls.geometry(rest)
+        size, *extras = rest.split(":")
+        options: dict[str, int] = {"seed": seed, "best_of": best_of}
+        try:
+            options |= {key: int(value) for key, value in (extra.split("=") for extra in extras)}
+            options["K"] = int(size)
+        except ValueError:
+            options = {}
+        if kind not in makers or not options or set(options) - {"K", "dv", "dc", "seed", "best_of"}:
+            raise ArgumentError("code", requirement, describe(text))
+        return makers[kind](**options)
+
+    # ---------------------------------------------------------------- questions
+
+    @property
+    def M(self) -> int:  # noqa: N802 (the paper's name)
+        """Number of checks, redundant ones included."""
+        return len(self.checks)
+
+    @cached_property
+    def neighbours(self) -> tuple[tuple[int, ...], ...]:
+        """For each variable the increasing tuple of its checks."""
+        lists: list[list[int]] = [[] for _ in range(self.K)]
+        for c, check in enumerate(self.checks):
+            for v in check:
+                lists[v].append(c)
+        return tuple(map(tuple, lists))
+
+    @property
+    def variable_degrees(self) -> tuple[int, ...]:
+        """Number of checks of each variable."""
+        return tuple(map(len, self.neighbours))
+
+    @property
+    def check_degrees(self) -> tuple[int, ...]:
+        """Number of variables of each check."""
+        return tuple(map(len, self.checks))
+
+    @cached_property
+    def incidence(self) -> NDArray[np.int64]:
+        """The parity-check matrix H with entries 0 and 1, shape (M, K); read only."""
+        H = np.zeros((self.M, self.K), dtype=np.int64)
+        for c, check in enumerate(self.checks):
+            H[c, list(check)] = 1
+        H.setflags(write=False)
+        return H
+
+    @cached_property
+    def rank(self) -> int:
+        """The rank of H over F_2, which is its rank over every F_{2^s}."""
+        pivots: dict[int, int] = {}
+        for check in self.checks:
+            row = sum(1 << v for v in check)
+            while row and (top := row.bit_length()) in pivots:
+                row ^= pivots[top]
+            if row:
+                pivots[row.bit_length()] = row
+        return len(pivots)
+
+    @cached_property
+    def girth(self) -> int | None:
+        """Length of a shortest cycle, None in a forest."""
+        from lp_gadgets.constructions import girth
+
+        return girth(self)
+
+    @property
+    def sha256(self) -> str:
+        """Digest of the graph: K and the checks, whatever the name."""
+        return hashlib.sha256(repr((self.K, self.checks)).encode()).hexdigest()
+
+    def twins(self) -> tuple[int, int] | None:
+        """Return two variables with the same checks, if any: they are a stopping set of size two."""
+        seen: dict[tuple[int, ...], int] = {}
+        for v, own in enumerate(self.neighbours):
+            if own in seen:
+                return seen[own], v
+            seen[own] = v
+        return None
+
+    def is_stopping_set(self, variables: Iterable[int]) -> bool:
+        """Return whether no check meets the set exactly once; the empty set is one.
+
+        Example:
+            >>> TannerCode(3, ((0, 1), (1, 2))).is_stopping_set([0, 1])
+            False
+        """
+        from lp_gadgets.peeling import check_variables
+
+        chosen = check_variables(self, "variables", variables)
+        return all(len(chosen.intersection(check)) != 1 for check in self.checks)
+
+    def stopping_distance(
+        self, time_limit: float | None = None, progress: Callable[[float], None] | None = None
+    ) -> StoppingDistance:
+        """Return the least size of a non-empty stopping set, exactly, with a proof.
+
+        See :func:`lp_gadgets.stopping.stopping_distance`.
+
+        Example:
+            >>> TannerCode.geometry("EG(2,4)").stopping_distance().value
+            5
+        """
+        from lp_gadgets.stopping import stopping_distance
+
+        return stopping_distance(self, time_limit=time_limit, progress=progress)
+
+    def peel(self, erased: Iterable[int]) -> Peeling:
+        """Return how far an erased set can be recovered, check by check; see :func:`lp_gadgets.peeling.peel`."""
+        from lp_gadgets.peeling import peel
+
+        return peel(self, erased)
+
+    def over(self, q: int, prefer: Iterable[int] = ()) -> FieldCode:
+        """Return the code over F_q that the checks define; see :class:`lp_gadgets.code.FieldCode`."""
+        from lp_gadgets.code import FieldCode
+
+        return FieldCode(self, q, prefer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the graph as JSON values.
+
+        Example:
+            >>> code = TannerCode.geometry("Fano")
+            >>> TannerCode.from_dict(code.to_dict()) == code
+            True
+        """
+        return {
+            "name": self.name,
+            "K": self.K,
+            "checks": [list(c) for c in self.checks],
+            "symmetry": [list(p) for p in self.symmetry],
+            "sha256": self.sha256,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TannerCode:
+        """Return the graph of :meth:`to_dict`.
+
+        Raises:
+            ArgumentError: when a part is missing or the digest differs.
+        """
+        try:
+            parts = data["K"], tuple(map(tuple, data["checks"])), data["name"], tuple(map(tuple, data["symmetry"]))
+            expected = data["sha256"]
+        except (KeyError, TypeError):
+            raise ArgumentError("data", "the dictionary of a Tanner graph", "another value") from None
+        code = cls(*parts)
+        if code.sha256 != expected:
+            raise ArgumentError("data", "a graph with its own digest", "a graph with another one")
+        return code
+
+
+def _check_degrees(K: object, dv: object, dc: object) -> None:
+    """Refuse sizes for which no simple biregular graph exists, naming the nearest that work."""
+    size, a, b = check_integer("K", K, 1, MAX_VARIABLES), check_integer("dv", dv, 1), check_integer("dc", dc, 1)
+    if size * a % b:
+        step = next(s for s in range(1, b + 1) if s * a % b == 0)
+        mend = f"K must be a multiple of {step}: use {size - size % step + step}."
+        raise ArgumentError("K", f"such that K * {a} is a multiple of {b}", size, mend)
+    if size < b or size * a // b < a:
+        least = next(s for s in range(b, a * b + b + 1) if s * a % b == 0)
+        raise ArgumentError("K", f"at least {b}, for checks of {b} different variables", size, f"Use {least}.")
+    if size * a > MAX_EDGES:
+        raise CapacityError("K", f"small enough for {MAX_EDGES} edges", size)
+
+
+def _best(make: Callable[[int], TannerCode], seed: object, best_of: object) -> TannerCode:
+    """Return the graph of the best seed, and warn of twins."""
+    first, number = check_integer("seed", seed, 0), check_integer("best_of", best_of, 1)
+    if number == 1:
+        code = make(first)
+    else:
+        from lp_gadgets.stopping import select
+
+        code = select(make(s) for s in range(first, first + number))
+    if (pair := code.twins()) is not None:
+        warnings.warn(
+            f"Variables {pair[0]} and {pair[1]} of {code.name} share all their checks, so the stopping distance is 2 "
+            "at most: try other seeds (best_of=20), peg, or a larger K.",
+            WeakGraphWarning,
+            stacklevel=3,
+        )
+    return code

@@ -1,0 +1,168 @@
+"""Laws of the planner."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import geomdp as g
+from geomdp.privacy.sampler import SecureSampler
+
+SQUARE = g.Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
+AXIS = g.Domain.grid([("x", 0, 1, 16)])
+LONG = g.Domain.line(2**64)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
+
+
+def _match(domain, n):
+    """A sample that a classifier fits: low cells -1, high cells +1."""
+    cells = np.arange(n) % domain.m
+    return g.Sample.from_cells(domain, cells, np.where(cells * 2 < domain.m, -1, 1))
+
+
+@pytest.mark.parametrize("domain", [SQUARE, AXIS, LONG])
+@pytest.mark.parametrize("labels", ["mixed", "disjoint"])
+def test_the_best_row_is_the_least_feasible_untrusted_one(domain, labels):
+    """The best row has the least resolution among feasible rows that need no trust and always answer."""
+    p = g.plan(domain, n=2000, epsilon=1, labels=labels)
+    able = [
+        r for r in p.testers if r.feasible and not r.trusted and r.guarantee in ("analytic", "certified-mc")
+    ]
+    assert p.best.resolution == min(r.resolution for r in able)
+    assert [r.resolution or np.inf for r in p.testers] == sorted(r.resolution or np.inf for r in p.testers)
+
+
+def test_the_curator_is_marked_and_never_best():
+    """The trusted reference has the least resolution of all, and is not chosen."""
+    p = g.plan(AXIS, n=2000, epsilon=1)
+    assert p.testers[0].name == "curator"
+    assert p.testers[0].trusted
+    assert p.best.name != "curator"
+
+
+def test_small_n_leaves_nothing_feasible_but_names_the_nearest():
+    """With ten records nobody guarantees anything; the plan says what would be nearest."""
+    p = g.plan(SQUARE, n=10, epsilon=1)
+    assert p.best is None
+    assert p.to_dict()["best"] is None
+    assert p.nearest.resolution > 10
+    assert "opt cannot exceed 10" in p.nearest.reason
+
+
+def test_more_budget_never_hurts():
+    """Each row's resolution falls as epsilon grows and rises with the tolerance."""
+    table = {
+        eps: {(r.name, r.guarantee): r.resolution for r in g.plan(AXIS, n=2000, epsilon=eps).testers}
+        for eps in ("1/2", 1, 2)
+    }
+    for key in table[1]:
+        assert table["1/2"][key] >= table[1][key] >= table[2][key]
+    loose = {
+        (r.name, r.guarantee): r.resolution for r in g.plan(AXIS, n=2000, epsilon=1, tolerance=9).testers
+    }
+    assert all(loose[key] >= table[1][key] + 9 for key in table[1])
+
+
+@pytest.mark.parametrize("domain", [SQUARE, AXIS])
+@pytest.mark.parametrize("labels", ["mixed", "disjoint"])
+def test_every_row_runs_and_spends_at_most_epsilon(domain, labels):
+    """Each tester answers from the secure source within each party's budget, and says what it is."""
+    S = _match(domain, 300)
+    S_A = g.Sample.from_cells(domain, [0] * 300, [-1] * 300) if labels == "disjoint" else S
+    S_B = g.Sample.from_cells(domain, [domain.m - 1] * 300, [1] * 300) if labels == "disjoint" else S
+    p = g.plan(domain, n=300, epsilon=Fraction(2, 3), labels=labels)
+    for row in p.testers:
+        if row.resolution is None:
+            continue
+        o = row.run(S_A, S_B, force_uncertified=True)
+        assert o.verdict in ("Match", "Far", "Inconclusive")
+        assert max(o.spent.values()) <= Fraction(2, 3)
+        assert not o.simulated
+        assert o.certified == row.feasible
+        assert o.to_dict()["guarantee"] == (row.guarantee if row.feasible else "uncertified")
+
+
+def test_a_seeded_run_is_marked_simulated():
+    """rng= gives repeatable outcomes that say so, also in the repr."""
+    S = _match(AXIS, 300)
+    row = g.plan(AXIS, n=300, epsilon=1).best
+    first, second = row.run(S, S, rng=3), row.run(S, S, rng=np.random.default_rng(3))
+    assert first.simulated
+    assert second.simulated
+    assert first.to_dict() == row.run(S, S, rng=3).to_dict()
+    assert "SIMULATED" in repr(first)
+
+
+def test_the_secure_source_has_no_seed():
+    """A release cannot be seeded: the secure sampler takes no argument."""
+    with pytest.raises(TypeError):
+        SecureSampler(3)
+
+
+def test_samples_must_be_what_was_planned():
+    """Another domain, another size, or labels that break the promise are refused before anything is drawn."""
+    row = g.plan(AXIS, n=300, epsilon=1).best
+    good = _match(AXIS, 300)
+    with pytest.raises(g.ArgumentError, match="plan's domain"):
+        row.run(good, _match(SQUARE, 300))
+    with pytest.raises(g.ArgumentError, match="n = 300 records"):
+        row.run(good, _match(AXIS, 299))
+    with pytest.raises(g.ArgumentError, match="Sample"):
+        row.run(good, None)
+    with pytest.raises(g.ArgumentError, match="'mixed' unless"):
+        g.plan(AXIS, n=300, epsilon=1, labels="disjoint").best.run(good, good)
+
+
+def test_a_run_below_the_certified_size_must_be_forced():
+    """An infeasible row refuses, and forced it says uncertified."""
+    row = g.plan(SQUARE, n=10, epsilon=1).nearest
+    S = _match(SQUARE, 10)
+    with pytest.raises(g.InfeasibleError, match="Argument 'n' must be large enough"):
+        row.run(S, S)
+    assert not row.run(S, S, force_uncertified=True).certified
+
+
+def test_select_finds_rows_by_name_and_guarantee():
+    """Selection takes the least resolution of a name, never an inconclusive one unless asked."""
+    p = g.plan(SQUARE, n=2000, epsilon=1)
+    assert p.select("one-way").resolution == min(r.resolution for r in p.testers if r.name == "one-way")
+    assert p.select("halfspace-elimination").guarantee == "analytic"
+    assert p.select("halfspace-elimination", "unless-inconclusive").guarantee == "unless-inconclusive"
+    with pytest.raises(g.ArgumentError, match="Argument 'tester' must be one of"):
+        p.select("magic")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": True}, "epsilon"),
+        ({"epsilon": "1e-9"}, "epsilon"),
+        ({"beta": 1}, "beta"),
+        ({"beta": -0.5}, "beta"),
+        ({"n": 0}, "n"),
+        ({"n": 2.5}, "n"),
+        ({"n": (1, 2, 3)}, "n"),
+        ({"labels": "both"}, "labels"),
+        ({"tolerance": -1}, "tolerance"),
+        ({"tolerance": 0.5}, "tolerance"),
+        ({"classes": "trees"}, "classes"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, name):
+    """Each argument outside its range raises an ArgumentError with its name."""
+    with pytest.raises(g.ArgumentError) as caught:
+        g.plan(AXIS, **{"n": 100, "epsilon": 1, **arguments})
+    assert caught.value.name == name
+
+
+def test_thresholds_need_an_ordered_domain():
+    """classes='thresholds' on a plane is refused; halfspaces on a line are fine."""
+    with pytest.raises(g.ArgumentError, match="classes"):
+        g.plan(SQUARE, n=100, epsilon=1, classes="thresholds")
+    assert g.plan(AXIS, n=2000, epsilon=1, classes="halfspaces").best is not None

@@ -13,6 +13,13 @@ from geomdp.core.errors import InfeasibleError as InfeasibleError
 from geomdp.core.errors import ProtocolError as ProtocolError
 from geomdp.core.errors import TableError as TableError
 from geomdp.core.sample import Sample as Sample
+from geomdp.geometry.arrangement import Dichotomies as Dichotomies
+from geomdp.geometry.arrangement import count_dichotomies as count_dichotomies
+from geomdp.geometry.arrangement import dichotomies as dichotomies
+from geomdp.geometry.arrangement import estimate as estimate
+from geomdp.geometry.containers import containers as containers
+from geomdp.geometry.convexity import caratheodory as caratheodory
+from geomdp.geometry.convexity import separate as separate
 from geomdp.opt.halfspace import opt_halfspace as opt_halfspace
 from geomdp.opt.result import OptResult as OptResult
 from geomdp.opt.threshold import opt_threshold as opt_threshold

@@ -1,4 +1,4 @@
-"""The command line: assess, plan, opt, inspect.
+"""The command line: assess, plan, opt, inspect, dichotomies.
 
 stdout carries the result only: tables for people, or with --json one JSON object and nothing else. Notes,
 progress and errors go to stderr. Exit codes: 0 done, 2 bad input (nothing was written), 130 interrupted.
@@ -220,6 +220,35 @@ def inspect(
     from geomdp.report import data_notes
 
     _print(data_notes(facts.items()))
+
+
+@app.command()
+def dichotomies(
+    grid: Grid,
+    out: Annotated[
+        Path | None, typer.Option(help="Enumerate, and write the arrays to this new folder.")
+    ] = None,
+    limit: Annotated[int, typer.Option(help="Refuse to enumerate more than this many.")] = 5_000_000,
+    as_json: Json = False,
+) -> None:
+    """Count the labelings by halfspaces on the grid, exactly; with --out, list one weight vector each."""
+    from geomdp.geometry.arrangement import dichotomies as enumerate_all
+    from geomdp.geometry.arrangement import estimate
+
+    domain = Domain.from_grid_file(grid)
+    size = estimate(domain)
+    if out is not None:
+        from geomdp.geometry.storage import save_dichotomies
+
+        if size.seconds > 2:
+            _note(f"Enumerating {size}.")
+        with _progress("enumerating") as progress:
+            save_dichotomies(enumerate_all(domain, limit=limit, progress=progress), out)
+    facts = {"count": size.count, "m": domain.m, "d": domain.d, "bytes": size.bytes, "seconds": size.seconds}
+    if as_json:
+        _print_json(facts)
+        return
+    _print(f"{domain!r}: {size}" if out is None else f"{domain!r}: {size.count:,} dichotomies in {out}")
 
 
 def main() -> None:

@@ -257,3 +257,17 @@ def test_clipped_rows_are_counted_for_their_holder_only(geomdp, tmp_path):
     _, out, err = geomdp("assess", table, table, *common, "--epsilon", 1, "--json")
     assert "clipped" not in _object(out)
     assert "300 rows" not in err
+
+
+def test_dichotomies_counts_and_enumerates(geomdp, tmp_path):
+    """The count needs no enumeration; --out writes one, and a small --limit refuses with the estimate."""
+    code, out, _ = geomdp("dichotomies", "--grid", GRID8, "--json")
+    assert code == 0
+    assert _object(out)["count"] == 2566
+    code, out, _ = geomdp("dichotomies", "--grid", GRID8, "--out", tmp_path / "W")
+    assert "2,566 dichotomies" in out
+    assert (tmp_path / "W" / "labels.npy").is_file()
+    code, _, err = geomdp("dichotomies", "--grid", GRID8, "--out", tmp_path / "V", "--limit", 100)
+    assert code == 2
+    assert "2,566 dichotomies, about" in err
+    assert not (tmp_path / "V").exists()

@@ -48,7 +48,7 @@ SLOW = 10_000
 HASH_SEED, SPREAD_SEED = 2024, 2025
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dichotomies:
     """All labellings of a domain by halfspaces, each with one integer representative.
 
@@ -316,7 +316,7 @@ def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: in
 def _evaluator(points: NDArray[Any], weights: NDArray[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Return an exact product W -> W @ points.T in the fastest number type that cannot round or wrap."""
     if points.dtype != object and weights.dtype != object and len(weights):
-        top = int(np.abs(weights).max()) * int(np.abs(points).sum(axis=1).max())
+        top = _largest(weights) * _largest(points) * points.shape[1]
         if top < 2**53:
             columns = points.T.astype(np.float64)
             return lambda W: np.asarray(W.astype(np.float64) @ columns)
@@ -324,6 +324,10 @@ def _evaluator(points: NDArray[Any], weights: NDArray[Any]) -> Callable[[NDArray
             return lambda W: np.asarray(W @ points.T)
     wide = points.astype(object).T
     return lambda W: np.asarray(W.astype(object) @ wide)
+
+
+def _largest(array: NDArray[Any]) -> int:
+    return max(abs(int(array.min())), abs(int(array.max())))
 
 
 def _distinct(packed: NDArray[np.uint8]) -> bool:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
-from math import lcm
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.classifier import products
+from geomdp.core.classifier import integer_array, products
+from geomdp.exact.linear import nullspace, solve
 from geomdp.geometry.flats import Lines, column_basis, compact_minors, contract, distinct_lines
 
 #: From so many lines on, a linear program first looks for a short proof of total cyclicity.
@@ -56,7 +55,7 @@ def strata(points: NDArray[Any], pointed: bool) -> Iterator[Stratum]:
     if pointed or lines.rank == 0 or _one_sided_in_floats(lines):
         return
     for basis, members in cyclic_flats(lines):
-        normal = nullspace(lines.rows[basis])
+        normal = _orthogonal(lines.rows[basis])
         outside = np.setdiff1d(np.arange(len(lines.rows)), members)
         restricted = products(lines.rows[outside], np.ascontiguousarray(normal.T))
         inner = distinct_lines(restricted)
@@ -123,27 +122,15 @@ def _combines_to_zero(rows: NDArray[Any], forward: NDArray[np.bool_], backward: 
         return False
     chosen = _independent(vectors)
     rest = -products(np.ascontiguousarray(vectors.T), multipliers)
-    correction = _solve([[int(vectors[i, k]) for i in chosen] for k in range(rows.shape[1])], rest.tolist())
+    correction = solve(vectors[chosen].T, rest.tolist())
+    if correction is None:
+        return False
     return all(int(multipliers[i]) + c > 0 for i, c in zip(chosen, correction, strict=True))
 
 
 def _independent(vectors: NDArray[Any]) -> list[int]:
     """Return the numbers of r linearly independent vectors, greedily."""
     return list(column_basis(np.ascontiguousarray(vectors.T)))
-
-
-def _solve(matrix: list[list[int]], rhs: list[int]) -> list[Fraction]:
-    """Solve a regular square system exactly."""
-    n = len(matrix)
-    work = [[*map(Fraction, row), Fraction(b)] for row, b in zip(matrix, rhs, strict=True)]
-    for c in range(n):
-        p = next(i for i in range(c, n) if work[i][c])
-        work[c], work[p] = work[p], work[c]
-        work[c] = [x / work[c][c] for x in work[c]]
-        for i in range(n):
-            if i != c and work[i][c]:
-                work[i] = [x - work[i][c] * y for x, y in zip(work[i], work[c], strict=True)]
-    return [row[n] for row in work]
 
 
 def _candidates(
@@ -192,41 +179,12 @@ def _step(level: NDArray[Any], path: list[int], i: int, divisor: int) -> tuple[N
     return restricted, [*path, i], pivot
 
 
-def nullspace(rows: NDArray[Any]) -> NDArray[Any]:
-    """Return an integer basis of {w : <x, w> = 0 for x in rows}, shape (r - k, r).
-
-    Args:
-        rows: (k, r) linearly independent integers.
-
-    Example:
-        >>> nullspace(np.array([[1, 2, 0]])).tolist()
-        [[-2, 1, 0], [0, 0, 1]]
-    """
-    k, r = rows.shape
-    work = [[Fraction(int(x)) for x in row] for row in rows]
-    pivots: list[int] = []
-    for c in range(r):
-        t = len(pivots)
-        hit = next((i for i in range(t, k) if work[i][c]), None)
-        if hit is None:
-            continue
-        work[t], work[hit] = work[hit], work[t]
-        work[t] = [x / work[t][c] for x in work[t]]
-        for i in range(k):
-            if i != t and work[i][c]:
-                work[i] = [x - work[i][c] * y for x, y in zip(work[i], work[t], strict=True)]
-        pivots.append(c)
-    basis = []
-    for free in (c for c in range(r) if c not in pivots):
-        vector = [Fraction(0)] * r
-        vector[free] = Fraction(1)
-        for t, c in enumerate(pivots):
-            vector[c] = -work[t][free]
-        scale = lcm(*(x.denominator for x in vector))
-        basis.append([int(x * scale) for x in vector])
-    wide = np.array(basis, dtype=object).reshape(r - k, r)
-    small = all(abs(x) < 2**62 for x in wide.flat)
-    return wide.astype(np.int64) if small else wide
+def _orthogonal(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return an integer basis of {w : <x, w> = 0 for x in rows} as rows; there may be none."""
+    basis = nullspace(rows)
+    if not basis:
+        return np.zeros((0, rows.shape[1]), dtype=np.int64)
+    return integer_array("basis", np.array(basis, dtype=object), 2)
 
 
 def _one_sided_in_floats(lines: Lines) -> bool:

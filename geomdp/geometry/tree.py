@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
 from geomdp.core.errors import GeomdpError
-from geomdp.geometry.cyclic import nullspace
+from geomdp.exact.linear import nullspace
 from geomdp.geometry.flats import column_basis
 from geomdp.geometry.rounding import round_witnesses
 from geomdp.lp.highs import SignSystem, as_integers
@@ -118,7 +118,9 @@ class _Tree:
         _, w = self.search.solve()
         zeros = self.rows[np.abs(self.scaled @ w) <= 1e-7]
         chosen = column_basis(np.ascontiguousarray(zeros.T))
-        basis = nullspace(zeros[list(chosen)])
+        basis = np.array(
+            nullspace(zeros[list(chosen)]) if chosen else np.eye(len(w), dtype=np.int64), dtype=object
+        )
         if not len(basis) or not np.abs(w).max() > 0:
             return np.zeros(self.rows.shape[1], dtype=np.int64)
         coordinates = np.linalg.lstsq(basis.T.astype(np.float64), w, rcond=None)[0].astype(np.float64)

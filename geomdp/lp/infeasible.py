@@ -71,38 +71,49 @@ class SubsystemFinder:
     """
 
     def __init__(self, Z: NDArray[Any], strict: NDArray[np.bool_]) -> None:
+        self.m, self.d = Z.shape
+        self._F = Z.astype(np.float64)
+        self.scale = np.linalg.norm(self._F, axis=1)
+        self._F /= self.scale[:, None]
+        self._strict = strict
+        self._load(turned=False)
+
+    def _load(self, *, turned: bool) -> None:
+        """Hand the program over, with the columns -z_i only once a row has been decided to be wrong."""
         import highspy
 
-        self.m, self.d = Z.shape
-        F = Z.astype(np.float64)
-        self.scale = np.linalg.norm(F, axis=1)
-        F = F / self.scale[:, None]
-        both = np.vstack([F, -F])
-        tight = np.r_[strict, ~strict]
+        both = np.vstack([self._F, -self._F]) if turned else self._F
+        tight = np.r_[self._strict, ~self._strict] if turned else self._strict
         dense = np.c_[both, tight.astype(np.float64)]
+        n = self._n = len(dense)
+        self._turned = turned
         self._solver = quiet_highs()
         self._solver.setOptionValue("presolve", "off")
         self._solver.setOptionValue("simplex_strategy", 4)
         self._infinity = highspy.kHighsInf
         model = highspy.HighsLp()
-        model.num_col_, model.num_row_ = 2 * self.m, self.d + 1
-        model.col_cost_ = np.ones(2 * self.m)
-        model.col_lower_ = np.zeros(2 * self.m)
-        model.col_upper_ = np.r_[np.full(self.m, self._infinity), np.zeros(self.m)]
+        model.num_col_, model.num_row_ = n, self.d + 1
+        model.col_cost_ = np.ones(n)
+        model.col_lower_ = np.zeros(n)
+        model.col_upper_ = np.full(n, self._infinity)
         model.row_lower_ = model.row_upper_ = np.r_[np.zeros(self.d), 1.0]
-        counts = (dense != 0).sum(axis=1)
         model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.r_[0, np.cumsum(counts)]
+        model.a_matrix_.start_ = np.r_[0, np.cumsum((dense != 0).sum(axis=1))]
         model.a_matrix_.index_ = np.nonzero(dense)[1]
         model.a_matrix_.value_ = dense[dense != 0]
         self._solver.passModel(model)
         self._optimal = highspy.HighsModelStatus.kOptimal
-        self._columns = np.arange(2 * self.m, dtype=np.int32)
+        self._columns = np.arange(n, dtype=np.int32)
 
     def decide(self, state: NDArray[np.int64]) -> None:
         """Allow the columns of a state: z_i where it is 0 or 1, -z_i where it is -1."""
-        upper = np.r_[np.where(state >= 0, self._infinity, 0.0), np.where(state < 0, self._infinity, 0.0)]
-        self._solver.changeColsBounds(2 * self.m, self._columns, np.zeros(2 * self.m), upper)
+        wrong = state < 0
+        if wrong.any() and not self._turned:
+            self._load(turned=True)
+        if not self._turned:
+            return
+        upper = np.where(np.r_[~wrong, wrong], self._infinity, 0.0)
+        self._solver.changeColsBounds(self._n, self._columns, np.zeros(self._n), upper)
 
     def find(
         self, cost: NDArray[np.float64]
@@ -116,7 +127,7 @@ class SubsystemFinder:
             The rows of the support, their multipliers with respect to the integer rows (up to scale), and the
             dual direction w, for which <z_i, w> >= value * strict_i - cost_i on unit rows.
         """
-        self._solver.changeColsCost(2 * self.m, self._columns, np.r_[cost, cost])
+        self._solver.changeColsCost(self._n, self._columns, np.r_[cost, cost][: self._n])
         self._solver.run()
         if self._solver.getModelStatus() != self._optimal:
             return None
@@ -186,6 +197,40 @@ class RayFinder:
         ray = np.abs(np.array(ray))
         used = np.flatnonzero(ray > 1e-9 * max(float(ray.max()), 1e-300))
         return used.astype(np.int64), ray[used] / self.scale[used]
+
+
+def common_point(Z: NDArray[Any], strict: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    """Return a w that seems to make all rows right, as far inside as it can, or None.
+
+    maximise t  subject to  <w, z_i> >= 1 (strict), <w, z_i> >= t (weak), 0 <= t <= 1 on rows divided by their
+    largest entry.
+
+    Example:
+        >>> w = common_point(np.array([[1, 0], [0, 2]]), np.array([True, False]))
+        >>> bool(w[0] > 0 and w[1] > 0)
+        True
+    """
+    import highspy
+
+    m, d = Z.shape
+    F = Z.astype(np.float64)
+    F = np.c_[F / np.abs(F).max(axis=1, keepdims=True), np.where(strict, 0.0, -1.0)]
+    solver = quiet_highs()
+    inf = highspy.kHighsInf
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = d + 1, m
+    model.col_cost_ = np.r_[np.zeros(d), -1.0]
+    model.col_lower_, model.col_upper_ = np.r_[np.full(d, -inf), 0.0], np.r_[np.full(d, inf), 1.0]
+    model.row_lower_, model.row_upper_ = strict.astype(np.float64), np.full(m, inf)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = np.r_[0, np.cumsum((F != 0).sum(axis=1))]
+    model.a_matrix_.index_ = np.nonzero(F)[1]
+    model.a_matrix_.value_ = F[F != 0]
+    solver.passModel(model)
+    solver.run()
+    if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    return np.array(solver.getSolution().col_value)[:d]
 
 
 class CoverMaster:

@@ -20,13 +20,17 @@ from geomdp.core.classifier import products
 from geomdp.opt.certificate import PACKED, Lemma
 from geomdp.opt.elastic import offer_snapped
 from geomdp.opt.incumbent import Incumbent
-from geomdp.opt.rows import Rows, pivots_modulo
+from geomdp.opt.lifting import dependency
+from geomdp.opt.rows import Rows
 
 #: Common denominator of the weights of a packing.
 DENOMINATOR = 2**20
 
 #: Columns from which subsystems come from dual rays instead of the alternative program.
 RAY_COLUMNS = 40
+
+#: Times that a vertex is followed up with prices divided by its multipliers, which makes supports cheaper.
+REPRICINGS = 3
 
 #: Sets found per round, before the cover is solved again.
 ROUND = 40
@@ -73,7 +77,9 @@ def derive(
         Z = rows.Z[members] * sign[:, None]
         found = _small_multipliers(Z, guess)
         if found is None:
-            found = _null_vector(Z)
+            found = dependency(Z)
+        if found is not None and min(found) < 0:
+            found = None
         if found is not None:
             keep = [i for i, v in enumerate(found) if v]
             if any(strict[i] for i in keep):
@@ -96,26 +102,6 @@ def _small_multipliers(Z: NDArray[Any], guess: NDArray[np.float64]) -> list[int]
             if not (products(Z.T, whole) != 0).any():
                 return [int(v) for v in whole]
     return None
-
-
-def _null_vector(Z: NDArray[Any]) -> list[int] | None:
-    """Return the nonnegative integers lam with lam Z = 0 when they are one ray, else None."""
-    from geomdp.exact.linear import nullspace
-
-    columns, _ = pivots_modulo(Z.T)
-    if len(columns) != len(Z) - 1:
-        return None
-    basis = nullspace(Z[:, columns].T) if columns else [(1,)]
-    if len(basis) != 1:
-        return None
-    lam = [int(v) for v in basis[0]]
-    if sum(lam) < 0:
-        lam = [-v for v in lam]
-    wide = np.empty(len(lam), dtype=object)
-    wide[:] = lam
-    if min(lam) < 0 or (products(Z.T, wide) != 0).any():
-        return None
-    return lam
 
 
 class Pool:
@@ -166,41 +152,66 @@ class Pool:
     ) -> tuple[list[int], bool]:
         """Return (numbers of new sets that the cover y does not cover, whether none seems to be left).
 
-        After each set its open rows are priced up by 1, so that the next one avoids them.
+        After each set its open rows are priced up by 1, so that the next one avoids them; when that comes to
+        an end, prices are drawn anew.
         """
         if self.used_rays and not (state < 0).any():
             return self._more_by_rays(y, state, limit, stop)
-        price = np.where(state == 0, y + 1e-4 * self.rng.random(len(y)), 1e-7 * self.rng.random(len(y)))
         self.finder.decide(state)
         new: list[int] = []
-        misses = 0
-        for _ in range(limit):
-            if stop():
-                return new, False
-            found = self.finder.find(price)
-            if found is None:
-                return new, not new
-            value, members, guess, w = found
-            if not new:
-                self.incumbent.offer_floats(w, (12, 24, 40))
-                if self.rows.d > 8:
-                    offer_snapped(self.incumbent, w / max(value, 1e-9))
-            if value > 1.0 - 1e-3 and float(price[members].sum()) > 1.0:
-                return new, not new
-            exact = derive(self.rows, members, guess, state)
-            number = self.add(exact)
-            if number is None:
-                misses += 1
-                if misses > 3:
-                    return new, False
+        for noise in (1e-6, 0.01, 0.05, 0.2, 0.05):
+            before = len(new)
+            price = np.where(state == 0, y, 0.0) + noise * self.rng.random(len(y))
+            while len(new) < limit and not stop():
+                found = self.finder.find(price)
+                if found is None:
+                    if not new:
+                        self._offer_common_point(state)
+                    return new, not new
+                value, members, guess, w = found
+                if before == len(new):
+                    self._offer(w, value)
+                for _ in range(REPRICINGS):
+                    soft = members[state[members] == 0]
+                    if float(y[soft].sum()) <= 1.0 - 1e-6:
+                        break
+                    lam = np.full(len(y), 1e-3)
+                    lam[members] += guess * self.finder.scale[members]
+                    found = self.finder.find(price / lam * 1e-2)
+                    if found is None:
+                        break
+                    value, members, guess, w = found
+                soft = members[state[members] == 0]
+                if float(y[soft].sum()) > 1.0 - 1e-6:
+                    break
+                number = self.add(derive(self.rows, members, guess, state))
+                if number is not None:
+                    new.append(number)
+                    if not any(state[i] == 0 for i in self.sets[number].rows):
+                        return new, False
+                if number is None and float(price[soft].min(initial=2.0)) >= 1.0:
+                    break
                 price[members] += 1.0
-                continue
-            new.append(number)
-            open_rows = [i for i in self.sets[number].rows if state[i] == 0]
-            if not open_rows:
+            if len(new) >= limit or stop():
                 return new, False
-            price[open_rows] += 1.0
-        return new, False
+            if before == len(new) and noise > 0.01:
+                break
+        return new, not new
+
+    def _offer_common_point(self, state: NDArray[np.int64]) -> None:
+        """No infeasible subset is left: offer a w that agrees with every decision and every open row."""
+        from geomdp.lp.infeasible import common_point
+
+        turned = np.where(state < 0, -1, 1)
+        w = common_point(self.rows.Z * turned[:, None], self.rows.strict ^ (state < 0))
+        if w is not None:
+            self.incumbent.offer_floats(w, (12, 24, 40))
+            offer_snapped(self.incumbent, w)
+
+    def _offer(self, w: NDArray[np.float64], value: float) -> None:
+        self.incumbent.offer_floats(w, (12, 24, 40))
+        if self.rows.d > 8:
+            offer_snapped(self.incumbent, w / max(value, 1e-9))
 
     def _more_by_rays(
         self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
@@ -372,19 +383,45 @@ def subsets_lemma(
     return Lemma("subsets", bound, None, arrays)
 
 
-def improve_by_covers(pool: Pool, numbers: list[int], seconds: float) -> None:
-    """Offer directions that make right every row outside a whole cover of the sets; a search, not a proof."""
+def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], rounds: int = 60) -> None:
+    """Search for better directions by whole covers of the sets found; a search, not a proof.
+
+    A least whole cover is made wrong and every other row right: if that can be done, the direction is
+    optimal; if not, an infeasible subset outside the cover joins the sets, and the cover is computed anew.
+    """
     from geomdp.lp.infeasible import CoverMaster
 
-    master = CoverMaster(pool.rows.W)
+    rows, state = pool.rows, np.zeros(pool.rows.m, dtype=np.int64)
+    if not numbers:
+        return
+    master = CoverMaster(rows.W)
     for k in numbers:
         master.add(pool.sets[k].rows)
-    cover = master.solve_whole(seconds) if numbers else None
-    if cover is None:
-        return
-    found = pool.ray.find(cover)
-    if isinstance(found, np.ndarray):
-        offer_snapped(pool.incumbent, found)
+    pool.finder.decide(state)
+    for _ in range(rounds):
+        cover = None if stop() else master.solve_whole(1.0)
+        if cover is None or int(rows.W[cover].sum()) >= pool.incumbent.cost:
+            return
+        price = np.where(cover, 10.0, 1e-3 * pool.rng.random(rows.m))
+        fresh = 0
+        while fresh < 20 and not stop():
+            found = pool.finder.find(price)
+            if found is None or cover[found[1]].any():
+                break
+            number = pool.add(derive(rows, found[1], found[2], state))
+            if number is None:
+                break
+            master.add(pool.sets[number].rows)
+            fresh += 1
+            price[found[1]] += 1.0
+        if fresh == 0:
+            from geomdp.lp.infeasible import common_point
+
+            w = common_point(rows.Z[~cover], rows.strict[~cover])
+            if w is not None:
+                pool.incumbent.offer_floats(w, (12, 24, 40))
+                offer_snapped(pool.incumbent, w)
+            return
 
 
 def time_is_over(deadline: float | None) -> Callable[[], bool]:

@@ -147,17 +147,23 @@ def pivots_modulo(Z: NDArray[Any]) -> tuple[list[int], list[int]]:
         ([0, 2], [0, 1])
     """
     A = residues(Z)
+    left = np.arange(len(A))
     rows: list[int] = []
     columns: list[int] = []
-    for c in range(A.shape[1]):
-        candidates = np.flatnonzero(A[:, c])
-        if len(candidates) == 0:
-            continue
-        r = int(candidates[0])
-        rows.append(r)
-        columns.append(c)
-        row = A[r] * pow(int(A[r, c]), -1, PRIME) % PRIME
-        A = (A - A[:, [c]] * row) % PRIME
+    for c in range(Z.shape[1]):
+        candidates = np.flatnonzero(A[:, 0])
+        if len(candidates):
+            r = int(candidates[0])
+            rows.append(int(left[r]))
+            columns.append(c)
+            row = A[r, 1:] * pow(int(A[r, 0]), -1, PRIME) % PRIME
+            others = candidates[1:]
+            A[others, 1:] = (A[others, 1:] - A[others, :1] * row) % PRIME
+            A, left = np.delete(A[:, 1:], r, axis=0), np.delete(left, r)
+        else:
+            A = A[:, 1:]
+        if len(A) == 0:
+            break
     return rows, columns
 
 

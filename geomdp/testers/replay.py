@@ -17,7 +17,7 @@ from geomdp.core.errors import ArgumentError, ProtocolError, describe
 from geomdp.protocol.party import integers
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.elimination import BOTTOM, HalfspaceElimination, _menus
-from geomdp.testers.elimination_rounds import Finish, Menus, Round, State
+from geomdp.testers.elimination_rounds import Finish, Round, State
 
 
 @dataclass(frozen=True)

@@ -181,6 +181,26 @@ def test_thin_cells_are_found_in_python_integers() -> None:
     assert (recounted(W) == W.signs).all()
 
 
+def test_coordinates_at_the_end_of_int64_do_not_wrap() -> None:
+    """Points whose sums leave int64 are labelled exactly."""
+    top = 2**63 - 1
+    D = Domain([[top, top, top, top], [-top - 1, top, 1, 0], [top, -top, top, 3], [1, 0, 0, top]])
+    W = dichotomies(D)
+    assert labels(W) == {tuple(row) for row in labellings(D.points.tolist()).tolist()}
+    assert (recounted(W) == W.signs).all()
+
+
+def test_equal_labellings_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One repeated row is noticed; distinct rows, however structured, are told apart by hashes alone."""
+    packed = dichotomies(grid(12, 12)).packed
+    assert not arrangement._distinct(np.concatenate([packed, packed[:1]]))
+    single = np.packbits(np.eye(200, dtype=np.uint8), axis=1)
+    pairs = np.array([a ^ b for a, b in itertools.combinations(single, 2)])
+    monkeypatch.setattr(np, "unique", None)
+    assert arrangement._distinct(packed)
+    assert arrangement._distinct(np.concatenate([single, pairs]))
+
+
 def test_long_coordinates_announce_a_slow_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above a size the switch to Python integers comes with a warning."""
     monkeypatch.setattr(arrangement, "SLOW", 5)

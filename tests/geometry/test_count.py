@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.geometry.count import count_chambers, count_dichotomies, more_than
-from geomdp.geometry.cyclic import nullspace, totally_cyclic
+from geomdp.geometry.cyclic import totally_cyclic
 from geomdp.geometry.flats import column_basis, compact_minors, distinct_lines
 from tests.strategies import point_sets
 from tests.zoo import POINTS, labellings
@@ -117,15 +117,11 @@ def test_bad_and_hopeless_requests() -> None:
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(point_sets(max_m=6))
-def test_column_basis_and_nullspace(points: np.ndarray) -> None:
-    """The columns chosen have full rank, and the null space of r independent rows has d - r vectors."""
-    columns = column_basis(points)
+def test_column_basis(points: np.ndarray) -> None:
+    """The columns chosen are as many as the rank, and independent."""
+    columns = list(column_basis(points))
     assert len(columns) == np.linalg.matrix_rank(points)
-    rows = column_basis(np.ascontiguousarray(points.T))
-    independent = points[list(rows)]
-    kernel = nullspace(independent)
-    assert kernel.shape == (points.shape[1] - len(rows), points.shape[1])
-    assert not (independent @ kernel.T).any()
+    assert len(columns) == (np.linalg.matrix_rank(points[:, columns]) if columns else 0)
 
 
 @pytest.mark.parametrize("d", [2, 3, 4])

@@ -269,7 +269,7 @@ def test_inconclusive_when_nothing_can_be_paid() -> None:
     menus = elimination._menus(GRID)
     assert tester.calibration is not None
     left = {"Alice": Fraction(1, 10**6), "Bob": Fraction(1, 10**6)}
-    assert next_step(menus, State(np.arange(100), left, 0.05), tester.calibration) is None
+    assert next_step(menus, State(np.arange(50), left, 0.05), tester.calibration) is None
 
 
 @pytest.mark.parametrize(

@@ -107,45 +107,38 @@ class Chart:
             return shapely.Polygon()
         if len(rays) == 1:
             return shapely.Point(self.project(rays)[0])
-        if self.view == "circle":
-            arc = self._arc(rays[0], rays[1])
-            return shapely.Polygon(np.vstack([[0.0, 0.0], arc]))
-        if len(rays) == 2:
-            return shapely.LineString(self._arc(rays[0], rays[1]))
         if self.view == "central":
-            return shapely.Polygon(self.project(rays))
-        return self._spherical(rays)
-
-    def _spherical(self, rays: Sequence[Ray]) -> Any:
-        import shapely
-
-        sides = [self._arc(ray, rays[(i + 1) % len(rays)])[:-1] for i, ray in enumerate(rays)]
+            places = self.project(rays)
+            return shapely.LineString(places) if len(rays) == 2 else shapely.Polygon(places)
+        units = self.coordinates(rays)
+        if len(rays) == 2:
+            arc = self._arc(units[0], units[1])
+            return shapely.Polygon([(0.0, 0.0), *arc]) if self.view == "circle" else shapely.LineString(arc)
+        sides = [self._arc(units[i - 1], units[i])[:-1] for i in range(len(units))]
         ring = shapely.Polygon(np.vstack(sides))
-        behind = np.linalg.solve(self.frame, np.array([0.0, 0.0, -1.0]))
-        if (unit_floats(walls(rays), 3) @ behind > 0).all():  # the ring is the border of a hole
-            ring = disc(_RIM).difference(ring)
+        if float(units[:, 2].min()) < 0 and _holds(units, np.array([0.0, 0.0, -1.0])):
+            ring = disc(_RIM).difference(ring)  # it is the border of a hole
         return ring if ring.is_valid else ring.buffer(0)
 
-    def _arc(self, first: Ray, last: Ray) -> Floats:
-        """Return points from one ray to another; the same points in reverse from the other to the one."""
-        if self.view == "central":
-            return self.project([first, last])
-        swap = first > last
-        a, b = self.coordinates([last, first] if swap else [first, last])
-        angle = math.atan2(float(np.linalg.norm(a - b)), float(np.linalg.norm(a + b))) * 2
+    def _arc(self, a: Floats, b: Floats) -> Floats:
+        """Return places from one unit vector to another; the same in reverse from the other to the one."""
+        swap = tuple(a) > tuple(b)
+        if swap:
+            a, b = b, a
+        angle = 2 * math.atan2(math.dist(a, b), math.dist(a, -b))
         chord = _CHORD
-        if self.view == "sphere":
+        if self.view == "sphere" and min(a[2], b[2]) < -0.5:
             normal = np.cross(a, b)
-            nearest = abs(float(normal[2])) / max(float(np.linalg.norm(normal)), 1e-12)
-            if min(a[2], b[2]) < -0.5:
-                chord = min(chord, max(nearest / 10, 1e-3))
-        t = np.linspace(0.0, 1.0, max(2, math.ceil(angle / chord) + 1))[:, None]
+            depth = abs(float(normal[2])) / max(float(np.linalg.norm(normal)), 1e-12)
+            chord = min(chord, max(depth / 10, 1e-3))
         sine = math.sin(angle)
-        rows = (np.sin((1 - t) * angle) * a + np.sin(t * angle) * b) / (sine if sine > 1e-9 else 1.0)
         if sine <= 1e-9:
             rows = np.vstack([a, b])
-        points = _lambert(rows) if self.view == "sphere" else rows
-        return np.asarray(points[::-1] if swap else points)
+        else:
+            t = np.linspace(0.0, angle, max(1, math.ceil(angle / chord)) + 1)[:, None]
+            rows = (np.sin(angle - t) * a + np.sin(t) * b) / sine
+        places = _lambert(rows) if self.view == "sphere" else rows
+        return np.asarray(places[::-1] if swap else places)
 
     def trace(self, normal: Sequence[int]) -> Any:
         """Return the shapely line of the directions in view with <normal, w> = 0; it may be empty."""
@@ -170,6 +163,13 @@ class Chart:
         start = math.atan2(-float(b[2]), -float(a[2]))  # where the circle is farthest from the centre
         turn = start + np.linspace(1e-6, 2 * np.pi - 1e-6, 1441)[:, None]
         return shapely.LineString(_lambert(np.cos(turn) * a + np.sin(turn) * b))
+
+
+def _holds(units: Floats, vector: Floats) -> bool:
+    """Return whether a vector is inside the cone of d = 3 unit vectors given in cyclic order."""
+    middle = units.sum(axis=0)
+    normals = np.cross(units, np.roll(units, -1, axis=0))
+    return bool(((normals @ middle) * (normals @ vector) > 0).all())
 
 
 def unit_floats(vectors: Any, d: int) -> Floats:

@@ -108,12 +108,11 @@ def assess(
             classes=classes.value,
             progress=progress,
         )
-    if tester != "auto":
-        row = plan.select(tester, guarantee)
-    else:
-        row = plan.best or (plan.nearest if force_uncertified else None)
-        if row is None:
-            raise _too_small(plan)
+    row = plan.select(tester, guarantee) if tester != "auto" else plan.best
+    if row is None and force_uncertified:
+        row = plan.nearest
+    if row is None:
+        raise _too_small(plan)
     outcome = row.run(S_A, S_B, rng=seed, force_uncertified=force_uncertified)
     if transcript is not None:
         _write(transcript, outcome.transcript.to_dict())

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def load_dichotomies(folder: str | Path, domain: Domain, *, memory_map: bool = T
     requirement = "a folder that holds an enumeration of this domain"
     try:
         about: Any = json.loads((path / "about.json").read_text(encoding="utf-8"))
-        mode = "r" if memory_map else None
+        mode: Literal["r"] | None = "r" if memory_map else None
         weights = np.load(path / "weights.npy", mmap_mode=mode, allow_pickle=False)
         labels = np.load(path / "labels.npy", mmap_mode=mode, allow_pickle=False)
     except (OSError, ValueError, EOFError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -265,8 +266,12 @@ def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
 def _halves(progress: Progress) -> Iterator[Progress]:
     """Yield four progress callbacks; only the last two testers simulate, half of the bar each."""
     yield from (None, None)
-    for start in (0.0, 0.5):
-        yield None if progress is None else (lambda done, start=start: progress(start + done / 2))
+    for half in (0, 1):
+        yield None if progress is None else partial(_part, progress, half)
+
+
+def _part(progress: Callable[[float], None], half: int, done: float) -> None:
+    progress((half + done) / 2)
 
 
 def _sizes(n: Any) -> tuple[int, int]:

@@ -13,7 +13,7 @@ _jit = nb.njit(cache=True, nogil=True)
 
 
 @_jit
-def _ones(word: np.uint64) -> int:
+def _ones(word: np.uint64) -> np.int64:
     """Return the number of set bits of a 64-bit word."""
     w = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     w = (w & np.uint64(0x3333333333333333)) + ((w >> np.uint64(2)) & np.uint64(0x3333333333333333))
@@ -37,13 +37,13 @@ def adjacent_pairs(
         (pairs, 2) ray numbers.
     """
     rays, words = tight.shape
-    room, found = 1024, 0
+    room, found, size = 1024, 0, np.int64(0)
     pairs = np.empty((room, 2), dtype=np.int64)
     common = np.empty(words, dtype=np.uint64)
     blocker = 0
     for i in above:
         for j in below:
-            size = 0
+            size = np.int64(0)
             for w in range(words):
                 common[w] = tight[i, w] & tight[j, w]
                 size += _ones(common[w])
@@ -52,7 +52,7 @@ def adjacent_pairs(
             free = True
             for step in range(-1, rays):  # the last ray that blocked a pair is likely to block the next
                 k = blocker if step < 0 else step
-                if k == i or k == j:
+                if k == i or k == j:  # noqa: SIM109 (no tuples in a compiled loop)
                     continue
                 inside = True
                 for w in range(words):

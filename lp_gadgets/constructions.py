@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 ATTEMPTS = 200
 
 
-def configuration_model(K: int, dv: int, dc: int, seed: int) -> list[list[int]]:
+def configuration_model(K: int, dv: int, dc: int, seed: int) -> tuple[tuple[int, ...], ...]:
     """Return the checks of a random (dv, dc)-biregular simple graph.
 
-    The variable stubs are shuffled and dealt to the checks; then every repeated edge exchanges its variable with
-    a random edge of another check that can take it. When dv == M every graph is complete and dealing is not
-    random, but the exchange still ends: a repeated variable leaves some check without one it must have.
+    The variable stubs are shuffled and dealt to the checks; then every repeated edge exchanges its variable
+    with a random edge of another check that can take it. When dv == M every graph is complete and dealing
+    is not random, but the exchange still ends: a repeated variable leaves some check without one it must
+        have.
 
     Args:
         K: number of variables.
@@ -31,15 +32,16 @@ def configuration_model(K: int, dv: int, dc: int, seed: int) -> list[list[int]]:
     stubs = rng.permutation(np.repeat(np.arange(K), dv))
     checks: list[list[int]] = [row.tolist() for row in stubs.reshape(-1, dc)]
     separate_repeats(checks, rng)
-    return checks
+    return tuple(map(tuple, checks))
 
 
 def separate_repeats(checks: list[list[int]], rng: np.random.Generator) -> None:
     """Exchange variables between checks, in place, until no check holds one twice; degrees stay.
 
-    An exchange of v (twice in c) with w of check e, w not in c and v not in e, removes a repeat of v and makes
-    none. If v has repeats, some check lacks v (v has at most M stubs) and, being full, holds a variable that c
-    lacks or a repeated one: so an exchange exists that does not raise the number of repeats, and random ones
+    An exchange of v (twice in c) with w of check e, w not in c and v not in e, removes a repeat of v and
+    makes none. If v has repeats, some check lacks v (v has at most M stubs) and, being full, holds a
+    variable that c lacks or a repeated one: so an exchange exists that does not raise the number of
+        repeats, and random ones
     reach it.
     """
     while True:
@@ -56,12 +58,12 @@ def separate_repeats(checks: list[list[int]], rng: np.random.Generator) -> None:
         checks[c][i], checks[e][j] = checks[e][j], v
 
 
-def progressive_edge_growth(K: int, dv: int, dc: int, seed: int) -> list[list[int]]:
+def progressive_edge_growth(K: int, dv: int, dc: int, seed: int) -> tuple[tuple[int, ...], ...]:
     """Return the checks of a (dv, dc)-biregular simple graph grown edge by edge.
 
-    Each new edge of a variable goes to a check with room that is not yet reached from the variable, else to one
-    of those reached last; ties go to the least degree, then to chance. When only checks that the variable already
-    has are left with room, the edge repeats and is exchanged afterwards.
+    Each new edge of a variable goes to a check with room that is not yet reached from the variable, else to
+    one of those reached last; ties go to the least degree, then to chance. When only checks that the
+    variable already has are left with room, the edge repeats and is exchanged afterwards.
     """
     rng = np.random.default_rng([seed, K, dv, dc, 2])
     M = K * dv // dc
@@ -79,7 +81,7 @@ def progressive_edge_growth(K: int, dv: int, dc: int, seed: int) -> list[list[in
             checks[c].append(v)
             own[v].append(c)
     separate_repeats(checks, rng)
-    return checks
+    return tuple(map(tuple, checks))
 
 
 def _depths(v: int, checks: list[list[int]], own: list[list[int]]) -> list[int]:
@@ -97,13 +99,13 @@ def _depths(v: int, checks: list[list[int]], own: list[list[int]]) -> list[int]:
     return depth
 
 
-def circulant_array(K: int, dv: int, dc: int, seed: int) -> list[list[int]]:
+def circulant_array(K: int, dv: int, dc: int, seed: int) -> tuple[tuple[int, ...], ...]:
     """Return the checks of a dv x dc array of circulant permutations of size L = K / dc with random shifts.
 
-    Check (a, i) holds variable (b, i + shift[a, b] mod L) for every block b. The first row and the first column
-    have shift 0, which every array can be brought to by renumbering inside the blocks. Each column is the first
-    of many draws that closes no 4-cycle with an earlier one (no two rows differ by the same amount in both
-    columns), or else the draw with the fewest coincidences, counted so that twins weigh most.
+    Check (a, i) holds variable (b, i + shift[a, b] mod L) for every block b. The first row and the first
+    column have shift 0, which every array can be brought to by renumbering inside the blocks. Each column
+    is the first of many draws that closes no 4-cycle with an earlier one (no two rows differ by the same
+    amount in both columns), or else the draw with the fewest coincidences, counted so that twins weigh most.
     """
     rng = np.random.default_rng([seed, K, dv, dc, 3])
     size = K // dc
@@ -116,7 +118,7 @@ def circulant_array(K: int, dv: int, dc: int, seed: int) -> list[list[int]]:
         coincidences = (ordered[:, 1:] == ordered[:, :-1]).sum(axis=1)
         shifts[1:, b] = draws[int(np.argmin((coincidences**2).sum(axis=1)))]
     base = np.arange(dc) * size
-    return [(base + (i + shifts[a]) % size).tolist() for a in range(dv) for i in range(size)]
+    return tuple(tuple((base + (i + shifts[a]) % size).tolist()) for a in range(dv) for i in range(size))
 
 
 def rotation(K: int, size: int) -> tuple[int, ...]:
@@ -132,11 +134,13 @@ def rotation(K: int, size: int) -> tuple[int, ...]:
 def girth(code: TannerCode) -> int | None:
     """Return the length of a shortest cycle by one breadth-first search from each variable, None in a forest.
 
-    A search from a vertex of a shortest cycle closes it; an edge that closes a walk of length n shows a cycle of
-    length n at most, so the least over all starts is exact.
+    A search from a vertex of a shortest cycle closes it; an edge that closes a walk of length n shows a
+    cycle of length n at most, so the least over all starts is exact.
     """
     best: int | None = None
-    adjacency = [[code.K + c for c in own] for own in code.neighbours] + [list(check) for check in code.checks]
+    adjacency = [[code.K + c for c in own] for own in code.neighbours] + [
+        list(check) for check in code.checks
+    ]
     for start in range(code.K):
         depth, parent = {start: 0}, {start: -1}
         queue = deque([start])

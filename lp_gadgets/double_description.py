@@ -1,10 +1,11 @@
 """Facets of a finite point set by the double description method, in integers alone.
 
-Points x_1..x_N that span R^h affinely give the cone {f : f(x_i) >= 0 for all i} of affine functions; its extreme
-rays are the facets of their hull. The cone of h + 1 independent points is simplicial; every further point cuts it
-by one halfspace, and a new ray arises from every adjacent pair of rays on either side. Two rays are adjacent iff no
-third ray vanishes wherever both do. The method meets no rounding and needs no general position, and its result is
-complete by construction. Lexicographic order of the points keeps the intermediate cones small.
+Points x_1..x_N that span R^h affinely give the cone {f : f(x_i) >= 0 for all i} of affine functions; its
+extreme rays are the facets of their hull. The cone of h + 1 independent points is simplicial; every further
+point cuts it by one halfspace, and a new ray arises from every adjacent pair of rays on either side. Two rays
+are adjacent iff no third ray vanishes wherever both do. The method meets no rounding and needs no general
+position, and its result is complete by construction. Lexicographic order of the points keeps the intermediate
+cones small.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from geomdp.core.classifier import INT64_SAFE, products
 from geomdp.exact.linear import rank, reduced_echelon
 
 _PRIME = 2**31 - 1
+_BLOCK = 64
 
 
 def extreme_rays(
@@ -81,47 +83,59 @@ def combine(
         left, left_weights, right, right_weights = (
             array.astype(object) for array in (left, left_weights, right, right_weights)
         )
-    rows = left_weights[:, None] * left + right_weights[:, None] * right
+    rows: NDArray[Any] = left_weights[:, None] * left + right_weights[:, None] * right
     if not len(rows):
         return rows
-    rows //= np.gcd.reduce(rows, axis=1)[:, None]
+    rows = rows // np.gcd.reduce(rows, axis=1)[:, None]
     return rows.astype(np.int64) if _top(rows) < INT64_SAFE else rows
 
 
-def independent_rows(matrix: NDArray[Any]) -> list[int]:
-    """Return the numbers of linearly independent rows, as many as the rank: the first that a prime lets find.
+def independent_rows(matrix: NDArray[Any], most: int | None = None) -> list[int]:
+    """Return the numbers of linearly independent rows: as many as the rank, or ``most`` if that is less.
 
-    Rows that are independent modulo a prime are independent. The prime could hide some; where the rows found are
-    fewer than the columns, the rank is therefore recomputed over the rationals.
+    Rows that are independent modulo a prime are independent. The prime could hide some; where the rows found
+    are fewer than asked for, the rank is therefore recomputed over the rationals.
+
+    Args:
+        matrix: (N, n) integers.
+        most: stop at this many rows; by default at n.
 
     Example:
         >>> independent_rows(np.array([[1, 2], [2, 4], [0, 0], [1, 3]]))
         [0, 3]
     """
-    rows = _independent_modulo(matrix)
-    if len(rows) < min(matrix.shape) and rank(matrix) > len(rows):
-        return list(reduced_echelon(matrix.T)[1])
+    enough = min(matrix.shape) if most is None else min(most, *matrix.shape)
+    rows = _independent_modulo(matrix, enough)
+    if len(rows) < enough and rank(matrix) > len(rows):
+        return list(reduced_echelon(matrix.T)[1])[:enough]
     return rows
 
 
-def _independent_modulo(matrix: NDArray[Any]) -> list[int]:
-    rest = (matrix % _PRIME).astype(np.int64)
+def _independent_modulo(matrix: NDArray[Any], enough: int) -> list[int]:
+    """Reduce the rows block by block, so that few are touched where independent ones come early."""
     found: list[int] = []
-    first = 0
-    while len(found) < matrix.shape[1]:
-        hits = np.flatnonzero(rest[first:].any(axis=1))
-        if not len(hits):
+    pivots: list[tuple[int, NDArray[np.int64]]] = []
+    for start in range(0, len(matrix), _BLOCK):
+        rest = (matrix[start : start + _BLOCK] % _PRIME).astype(np.int64)
+        for column, row in pivots:
+            _clear(rest, column, row)
+        first = 0
+        while len(found) < enough and (hits := np.flatnonzero(rest[first:].any(axis=1))).size:
+            first += int(hits[0])
+            found.append(start + first)
+            column = int(np.flatnonzero(rest[first])[0])
+            row = rest[first] * pow(int(rest[first, column]), -1, _PRIME) % _PRIME
+            pivots.append((column, row))
+            _clear(rest[first + 1 :], column, row)
+            first += 1
+        if len(found) == enough:
             break
-        first += int(hits[0])
-        found.append(first)
-        row = rest[first]
-        column = int(np.flatnonzero(row)[0])
-        row = row * pow(int(row[column]), -1, _PRIME) % _PRIME
-        later = rest[first + 1 :]
-        later -= later[:, column, None] * row % _PRIME
-        later %= _PRIME
-        first += 1
     return found
+
+
+def _clear(rows: NDArray[np.int64], column: int, row: NDArray[np.int64]) -> None:
+    rows -= rows[:, column, None] * row % _PRIME
+    rows %= _PRIME
 
 
 def _simplicial(basis: NDArray[Any]) -> NDArray[Any]:
@@ -133,7 +147,7 @@ def _simplicial(basis: NDArray[Any]) -> NDArray[Any]:
     return combine(inverse, np.ones(n, dtype=object), zero, np.ones(n, dtype=object))
 
 
-def _bit(i: int) -> np.uint64:
+def _bit(i: int) -> Any:
     return np.uint64(1 << (i % 64))
 
 

@@ -5,14 +5,13 @@ Two embeddings of F_q, q = 2^s, on labels j = 0..q-1 (:mod:`lp_gadgets.field`):
 * the parabola, e(j) = (j, j^2): two coordinates whatever q is (paper, Appendix C);
 * the cube, e(j) = the s bits of j: the sum of two elements is taken bit by bit.
 
-Both come with a *deficit* for every j: an affine function with integer coefficients that is 0 at e(j) and at least 1
-at every other e(i), hence >= 0 on the polytope P_q, the hull of the points, and 0 at e(j) alone. The pin for j is
-the row "deficit of j <= 0"; with the rows of P_q it forces z = e(j).
+Both come with a *deficit* for every j: an affine function with integer coefficients that is 0 at e(j) and at
+least 1 at every other e(i), hence >= 0 on the polytope P_q, the hull of the points, and 0 at e(j) alone. The
+pin for j is the row "deficit of j <= 0"; with the rows of P_q it forces z = e(j).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -78,8 +77,8 @@ class Embedding:
     def deficits(self) -> NDArray[np.int64]:
         """(q, dimension + 1) coefficients and constant of the deficit of every label.
 
-        On the parabola j^2 - 2 j z1 + z2, which is (i - j)^2 at e(i); in the cube the sum over the bits b of j
-        of z_b or 1 - z_b, which is the Hamming distance of i and j at e(i). Read only.
+        On the parabola j^2 - 2 j z1 + z2, which is (i - j)^2 at e(i); in the cube the sum over the bits b of
+        j of z_b or 1 - z_b, which is the Hamming distance of i and j at e(i). Read only.
         """
         if self.kind == "parabola":
             j = np.arange(self.q, dtype=np.int64)
@@ -137,8 +136,8 @@ class Embedding:
             z3.pin5: -10 z3.1 + z3.2 <= -25
         """
         j = check_integer("j", j, 0, self.q - 1)
-        row = self.deficits[j]
-        return Rows(self.variables(symbol), [row[:-1]], [-row[-1]], (f"{symbol}.pin{j}",), ("pin",))
+        row = self.deficits[j : j + 1]
+        return Rows(self.variables(symbol), row[:, :-1], -row[:, -1], (f"{symbol}.pin{j}",), ("pin",))
 
     def embed(self, labels: Any) -> NDArray[np.int64]:
         """Return words of labels as points: (..., r) labels give (..., r * dimension) coordinates.
@@ -152,7 +151,7 @@ class Embedding:
 
 
 def tangent_identity(q: int) -> bool:
-    """Return whether the tangents of the parabola separate the elements of F_q as Lemma C.1 of the paper says.
+    """Return whether the tangents of the parabola separate the elements of F_q (paper, Lemma C.1).
 
     Checked for all pairs, in integers: with l_j(z) = 2 j z1 - z2 and e(i) = (i, i^2),
 
@@ -185,14 +184,3 @@ def pinned_region(embedding: Embedding, j: int) -> list[int]:
     polytope, pin = embedding.polytope_rows("z"), embedding.pin("z", j)
     inside = polytope.holds(embedding.points) & pin.holds(embedding.points)
     return np.flatnonzero(inside).tolist()
-
-
-def half_way(embedding: Embedding, labels: Sequence[int]) -> tuple[NDArray[np.int64], int]:
-    """Return the barycentre of the points of some labels as integers over one denominator.
-
-    Example:
-        >>> numerators, denominator = half_way(Embedding(4), [1, 2])
-        >>> numerators.tolist(), denominator
-        ([3, 5], 2)
-    """
-    return embedding.points[list(labels)].sum(axis=0), len(labels)

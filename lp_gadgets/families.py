@@ -1,7 +1,7 @@
 """Finite geometries over F_q, q a power of two: their points are variables, their lines are checks.
 
-The s + 1 lines through a point of a stopping set each hold another of its points, so the stopping distance is at
-least s + 2; the girths 8 and 12 of the quadrangle and the hexagon give more.
+The s + 1 lines through a point of a stopping set each hold another of its points, so the stopping distance
+is at least s + 2; the girths 8 and 12 of the quadrangle and the hexagon give more.
 """
 
 from __future__ import annotations
@@ -106,9 +106,9 @@ _HEXAGON_PAIRS = ((1, 2, 3, 4), (5, 4, 3, 2), (2, 0, 3, 5), (6, 5, 3, 0), (0, 1,
 def split_cayley_hexagon(b: int) -> tuple[int, Lines, Permutations]:
     """Return H(q), q = 2^b: points of the quadric x0 x4 + x1 x5 + x2 x6 = x3^2 in PG(6, q), with Tits' lines.
 
-    A line of the quadric is kept when p12 = p34, p54 = p32, p20 = p35, p65 = p30, p01 = p36 and p46 = p31, with
-    p_ij its Grassmann coordinates. There are (q^6 - 1)/(q - 1) points, as many lines, q + 1 of them through
-    each point; the incidence graph has girth 12.
+    A line of the quadric is kept when p12 = p34, p54 = p32, p20 = p35, p65 = p30, p01 = p36 and p46 = p31,
+    with p_ij its Grassmann coordinates. There are (q^6 - 1)/(q - 1) points, as many lines, q + 1 of them
+    through each point; the incidence graph has girth 12.
 
     Example:
         >>> K, lines, _ = split_cayley_hexagon(1)

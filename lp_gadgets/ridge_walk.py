@@ -1,9 +1,9 @@
 """From facets to all facets: close a list under the step across every ridge, and so prove it complete.
 
-A facet F of a polytope is itself a polytope; its facets are the ridges of F, and each ridge lies in exactly one other
-facet. The facets of a polytope are connected through ridges. Hence a non-empty list of facets that holds both sides
-of every ridge of each of its members is the list of all facets. The same holds orbit by orbit under any group of
-affine symmetries, so one facet of each orbit is enough to look at.
+A facet F of a polytope is itself a polytope; its facets are the ridges of F, and each ridge lies in exactly
+one other facet. The facets of a polytope are connected through ridges. Hence a non-empty list of facets that
+holds both sides of every ridge of each of its members is the list of all facets. The same holds orbit by
+orbit under any group of affine symmetries, so one facet of each orbit is enough to look at.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from geomdp.core.classifier import products
 from geomdp.core.errors import ArgumentError
 from geomdp.exact.farkas import integer_vector
-from geomdp.exact.linear import nullspace, primitive, reduced_echelon, solve
+from geomdp.exact.linear import nullspace, primitive, reduced_echelon
 from lp_gadgets.double_description import extreme_rays, independent_rows
 
 #: A facet: the set of points where it is tight, as bits of an int, and its affine function.
 Facet = tuple[int, tuple[int, ...]]
+#: The facets of a facet with more points than this are found by a walk of their own, if there are symmetries.
+LARGE = 256
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,11 @@ class Symmetry:
 
     def move(self, facet: Facet) -> Facet:
         """Return the image of a facet."""
-        tight = np.zeros(len(self.order), dtype=bool)
-        tight[self.order[members(facet[0], len(self.order))]] = True
-        return as_bits(tight), primitive(products(self.pull, integer_vector(facet[1])))
+        return self.image(facet[0]), primitive(products(self.pull, integer_vector(facet[1])))
+
+    def image(self, tight: int) -> int:
+        """Return the image of a set of points."""
+        return _image(tight, self.order)
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,9 @@ def symmetry(points: NDArray[Any], order: Sequence[int] | NDArray[Any]) -> Symme
         raise ArgumentError("symmetries", f"permutations of {len(points)} points", "another sequence")
     back = np.argsort(to)
     basis = independent_rows(points)
-    columns = [solve(points[basis], points[back[basis], c].tolist()) for c in range(points.shape[1])]
-    den = int(np.lcm.reduce([v.denominator for column in columns for v in column or ()]))
-    pull = np.array([[int(v * den) for v in column or ()] for column in columns], dtype=object).T
+    rows, _, den = reduced_echelon(np.hstack([points[basis], points[back[basis]]]).astype(object))
+    pull = rows[:, len(basis) :] * (1 if den > 0 else -1)
+    den = abs(den)
     if not np.array_equal(products(points, pull), points[back].astype(object) * den):
         raise ArgumentError("symmetries", "permutations that an affine map induces", "another permutation")
     return Symmetry(to.astype(np.int64), pull)
@@ -132,7 +136,7 @@ def close(
     given, sides, done, orbits = len(facets), 0, 0, 0
     while queue:
         (tight, function), size = queue.pop()
-        ridges = ridges_of(points, tight)
+        ridges = ridges_of(points, tight, symmetries)
         shared = {tight & other for other in facets if other != tight}
         for ridge in ridges:
             if ridge in shared:
@@ -148,8 +152,11 @@ def close(
     return Closure(facets, sides // 2, orbits, len(facets) - given)
 
 
-def ridges_of(points: NDArray[Any], tight: int) -> list[int]:
+def ridges_of(points: NDArray[Any], tight: int, symmetries: Sequence[Symmetry] = ()) -> list[int]:
     """Return the tight sets of the facets of a facet.
+
+    They come from the double description; those of a facet of many points from a walk of their own, which the
+    symmetries that keep the facet shorten.
 
     Example:
         >>> square = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
@@ -162,19 +169,54 @@ def ridges_of(points: NDArray[Any], tight: int) -> list[int]:
     face = points[inside]
     _, columns, _ = reduced_echelon(face[independent_rows(face)][:, ::-1])
     kept = sorted(points.shape[1] - 1 - c for c in columns)
-    ridges = []
-    for row in extreme_rays(face[:, kept])[1]:
-        ridge = np.zeros(len(points), dtype=bool)
-        ridge[inside[row]] = True
-        ridges.append(as_bits(ridge))
-    return ridges
+    face = np.ascontiguousarray(face[:, kept])
+    if len(inside) <= LARGE or not symmetries:
+        return [_bits_of(inside[row], len(points)) for row in extreme_rays(face)[1]]
+    moves = [symmetry(face, order) for order in stabiliser(tight, symmetries)]
+    closure = close(face, [first_facet(face)], moves)
+    return [_bits_of(inside[members(ridge, len(inside))], len(points)) for ridge in closure.facets]
+
+
+def stabiliser(tight: int, symmetries: Sequence[Symmetry], draws: int = 12) -> list[NDArray[np.int64]]:
+    """Return how some symmetries that keep a set of points permute it (numbered within the set).
+
+    A random product of the generators takes the set to a member of its orbit; a product that is known to
+    reach that member takes it back. A dozen of these generate the whole stabiliser as a rule, a subgroup
+    always.
+
+    Example:
+        >>> square = np.array([[0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 1]])
+        >>> [order.tolist() for order in stabiliser(0b0011, [symmetry(square, [1, 3, 0, 2])])]
+        []
+    """
+    count = len(symmetries[0].order)
+    reach = {tight: np.arange(count)}
+    queue = [tight]
+    for member in queue:
+        for move in symmetries:
+            image = move.image(member)
+            if image not in reach:
+                reach[image] = move.order[reach[member]]
+                queue.append(image)
+    rng = np.random.default_rng(0)
+    inside = members(tight, count)
+    word = np.arange(count)
+    found: dict[bytes, NDArray[np.int64]] = {}
+    for _ in range(draws):
+        for k in rng.integers(0, len(symmetries), 4 * len(inside).bit_length()):
+            word = symmetries[k].order[word]
+        kept = np.argsort(reach[_image(tight, word)])[word]
+        order = np.searchsorted(inside, kept[inside])
+        if (order != np.arange(len(inside))).any():
+            found.setdefault(order.tobytes(), order)
+    return list(found.values())
 
 
 def turn(points: NDArray[Any], facet: Facet, face: int) -> Facet:
     """Turn a supporting hyperplane about a face of its tight set until it meets further points.
 
-    With f >= 0 the function of the hyperplane and c another one that vanishes on the face and is >= 0 on f's tight
-    set, the result is c + t f for the least t that leaves no point outside: t = max -c(x) / f(x).
+    With f >= 0 the function of the hyperplane and c another one that vanishes on the face and is >= 0 on f's
+    tight set, the result is c + t f for the least t that leaves no point outside: t = max -c(x) / f(x).
 
     Args:
         points: (N, h + 1) integers of rank h + 1, last column 1.
@@ -218,13 +260,23 @@ def first_facet(points: NDArray[Any]) -> Facet:
     return tight, function
 
 
+def _bits_of(numbers: NDArray[np.int64], count: int) -> int:
+    chosen = np.zeros(count, dtype=bool)
+    chosen[numbers] = True
+    return as_bits(chosen)
+
+
+def _image(tight: int, order: NDArray[np.int64]) -> int:
+    return _bits_of(order[members(tight, len(order))], len(order))
+
+
 def _enter(
     facet: Facet,
     facets: dict[int, tuple[int, ...]],
     queue: list[tuple[Facet, int]],
     symmetries: Sequence[Symmetry],
 ) -> list[int]:
-    """Add a facet's whole orbit if it is new, and one of the orbit to the queue; return the tight sets added."""
+    """Add the orbit of a new facet, and one of it to the queue; return the tight sets added."""
     if facet[0] in facets:
         return []
     facets[facet[0]] = facet[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from geomdp.core.classifier import integer_array, products
 from geomdp.core.errors import ArgumentError, describe
 from geomdp.exact.rational import rational_rows
 
-#: What a row is: a constraint of the relation; one half of an equation between several symbols; a row that the
-#: polytope of a single symbol implies; a row on an auxiliary symbol alone; a range of a bit; a pin.
+#: What a row is: a constraint of the relation; one half of an equation between several symbols; a row that
+#: the polytope of a single symbol implies; a row on an auxiliary symbol alone; a range of a bit; a pin.
 ROLES = ("relation", "equation", "bound", "auxiliary", "bit", "pin")
 
 
@@ -76,19 +75,31 @@ class Rows:
             points: (N, n) integers, Fractions or floats (read exactly).
         """
         exact = rational_rows("points", points, len(self.variables))
-        scaled = exact.denominators.astype(object)[:, None] * self.b.astype(object)[None, :]
-        result: NDArray[Any] = scaled - products(exact.numerators, np.ascontiguousarray(self.A.T))
-        return result
+        return self._slacks(exact.numerators, exact.denominators)
+
+    def _slacks(self, numerators: NDArray[Any], denominators: NDArray[Any]) -> NDArray[Any]:
+        values = products(numerators, np.ascontiguousarray(self.A.T))
+        bounds = products(denominators[:, None], self.b[None, :])
+        if values.dtype == bounds.dtype == np.int64:  # both are below 2^62
+            return np.asarray(bounds - values)
+        return np.asarray(bounds.astype(object) - values.astype(object))
 
     def holds(self, points: Any) -> NDArray[np.bool_]:
         """Return whether each point satisfies every row, exactly.
 
         Example:
+            >>> from fractions import Fraction
             >>> segment = Rows(("x",), [[1], [-1]], [1, 0], ("upper", "lower"), ("bound", "bound"))
             >>> segment.holds([[0], [Fraction(1, 3)], [2]]).tolist()
             [True, True, False]
         """
-        return np.asarray((self.slacks(points) >= 0).all(axis=1), dtype=bool)
+        exact = rational_rows("points", points, len(self.variables))
+        step = max(1, 2**20 // max(1, len(self)))
+        parts = [
+            (self._slacks(exact.numerators[i : i + step], exact.denominators[i : i + step]) >= 0).all(axis=1)
+            for i in range(0, len(exact), step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 
     def select(self, roles: Sequence[str]) -> Rows:
         """Return the rows of the given roles, all variables kept.
@@ -111,8 +122,8 @@ class Rows:
         """Return the same rows over other variables.
 
         Args:
-            symbols: new name of each symbol or bit; a coordinate "z0.1" follows its symbol "z0". Names that are
-                missing stay.
+            symbols: new name of each symbol or bit; a coordinate "z0.1" follows its symbol "z0". Names that
+                are missing stay.
             prefix: put before every row name.
 
         Example:
@@ -142,6 +153,29 @@ class Rows:
         """
         for name, row, bound in zip(self.names, self.A.tolist(), self.b.tolist(), strict=True):
             yield name, {v: a for v, a in zip(self.variables, row, strict=True) if a}, bound
+
+
+@dataclass(frozen=True)
+class Size:
+    """The size of an encoding, known before it is built.
+
+    Attributes:
+        rows: number of rows, or an upper bound.
+        bounds: how many of them the polytopes of the relation's own symbols imply (0 if not known).
+        auxiliaries: auxiliary symbols.
+        reals: auxiliary real variables.
+        exact: whether ``rows`` is the exact number.
+    """
+
+    rows: int
+    bounds: int
+    auxiliaries: int
+    reals: int
+    exact: bool
+
+    def __str__(self) -> str:
+        count = f"{self.rows} rows" if self.exact else f"at most {self.rows} rows"
+        return f"{count}, {self.auxiliaries} auxiliary symbols ({self.reals} variables)"
 
 
 def stack(parts: Sequence[Rows], variables: Sequence[str] | None = None) -> Rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -72,7 +72,9 @@ class TannerCode:
             if sorted(p) != list(range(self.K)):
                 raise ArgumentError("symmetry", f"permutations of 0..{self.K - 1}", "another sequence")
             if Counter(tuple(sorted(p[v] for v in check)) for check in checks) != counts:
-                raise ArgumentError("symmetry", "permutations that map checks to checks", "another permutation")
+                raise ArgumentError(
+                    "symmetry", "permutations that map checks to checks", "another permutation"
+                )
         object.__setattr__(self, "symmetry", symmetry)
 
     # ---------------------------------------------------------------- makers
@@ -84,13 +86,13 @@ class TannerCode:
         Stubs are matched at random; an edge that repeats is swapped with random others until none does.
 
         Args:
-            K: number of variables; K * dv must be a multiple of dc, and there must be at least dv checks and dc
-                variables.
+            K: number of variables; K * dv must be a multiple of dc, and there must be at least dv checks
+                and dc variables.
             dv: checks per variable.
             dc: variables per check.
             seed: of the graph (the same graph on every machine).
-            best_of: examine the seeds seed, ..., seed + best_of - 1 and keep the graph with the greatest stopping
-                distance, of these the first.
+            best_of: examine the seeds seed, ..., seed + best_of - 1 and keep the graph with the greatest
+                stopping distance, of these the first.
 
         Raises:
             ArgumentError: when no such simple graph exists.
@@ -106,35 +108,47 @@ class TannerCode:
         from lp_gadgets.constructions import configuration_model
 
         _check_degrees(K, dv, dc)
-        return _best(lambda s: cls._named(K, configuration_model(K, dv, dc, s), "biregular", dv, dc, s), seed, best_of)
+
+        def make(s: int) -> TannerCode:
+            return cls(K, configuration_model(K, dv, dc, s), _name("biregular", K, dv, dc, s))
+
+        return _best(make, seed, best_of)
 
     @classmethod
     def peg(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
         """Return a (dv, dc)-biregular simple graph by progressive edge growth: each edge as far as can be.
 
-        The edges of one variable after another go to the farthest check with room, among these to one of least
-        degree (Hu, Eleftheriou and Arnold, 2005). Arguments and errors as for :meth:`biregular`.
+        The edges of one variable after another go to the farthest check with room, among these to one of
+        least degree (Hu, Eleftheriou and Arnold, 2005). Arguments and errors as for :meth:`biregular`.
 
         Example:
-            >>> TannerCode.peg(K=24, dv=3, dc=6, seed=1).girth
+            >>> TannerCode.peg(K=48, dv=3, dc=6, seed=1).girth
             6
         """
         from lp_gadgets.constructions import progressive_edge_growth
 
         _check_degrees(K, dv, dc)
-        return _best(lambda s: cls._named(K, progressive_edge_growth(K, dv, dc, s), "peg", dv, dc, s), seed, best_of)
+
+        def make(s: int) -> TannerCode:
+            return cls(K, progressive_edge_growth(K, dv, dc, s), _name("peg", K, dv, dc, s))
+
+        return _best(make, seed, best_of)
 
     @classmethod
-    def quasi_cyclic(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
-        """Return a dv x dc array of random circulant permutations of size K / dc, free of 4-cycles if possible.
+    def quasi_cyclic(
+        cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1
+    ) -> TannerCode:
+        """Return a dv x dc array of random circulant permutations of size K / dc.
+
+        It is free of 4-cycles when the shifts can be drawn so.
 
         Rotating every block by one place is a symmetry, which divides the work of the exhaustive search.
         Arguments and errors as for :meth:`biregular`; besides, dc must divide K.
 
         Example:
             >>> code = TannerCode.quasi_cyclic(K=64, seed=0)
-            >>> code.M, code.girth, code.symmetry[0][:8]
-            (32, 6, (1, 2, 3, 4, 5, 6, 7, 0))
+            >>> code.M, code.symmetry[0][:8]
+            (32, (1, 2, 3, 4, 5, 6, 7, 0))
         """
         from lp_gadgets.constructions import circulant_array, rotation
 
@@ -143,17 +157,19 @@ class TannerCode:
             mend = f"The nearest are {K - K % dc} and {K - K % dc + dc}."
             raise ArgumentError("K", f"a multiple of dc = {dc}", describe(K), mend)
         turn = (rotation(K, K // dc),)
-        return _best(
-            lambda s: cls._named(K, circulant_array(K, dv, dc, s), "qc", dv, dc, s, turn), seed, best_of
-        )
+
+        def make(s: int) -> TannerCode:
+            return cls(K, circulant_array(K, dv, dc, s), _name("qc", K, dv, dc, s), turn)
+
+        return _best(make, seed, best_of)
 
     @classmethod
     def geometry(cls, name: str) -> TannerCode:
         """Return the points and lines of a finite geometry over F_q, q a power of two.
 
-        "Fano" = "PG(2,2)"; "EG(2,q)" the affine plane without the origin and its lines, "PG(2,q)" the projective
-        plane, "GQ(q,q)" the symplectic generalised quadrangle W(q), "GH(q,q)" the split Cayley hexagon H(q) and
-        "GH(q,q)*" its dual.
+        "Fano" = "PG(2,2)"; "EG(2,q)" the affine plane without the origin and its lines, "PG(2,q)" the
+        projective plane, "GQ(q,q)" the symplectic generalised quadrangle W(q), "GH(q,q)" the split Cayley
+        hexagon H(q) and "GH(q,q)*" its dual.
 
         Raises:
             ArgumentError: when the name is none of these, or q is not a power of two.
@@ -168,19 +184,6 @@ class TannerCode:
 
         K, lines, symmetry = geometry(name)
         return cls(K, lines, f"geometry:{name.replace(' ', '')}", symmetry)
-
-    @classmethod
-    def _named(
-        cls,
-        K: int,
-        checks: Iterable[Sequence[int]],
-        kind: str,
-        dv: int,
-        dc: int,
-        seed: int,
-        symmetry: tuple[tuple[int, ...], ...] = (),
-    ) -> TannerCode:
-        return cls(K, tuple(tuple(c) for c in checks), f"{kind}:{K}:dv={dv}:dc={dc}:seed={seed}", symmetry)
 
     @classmethod
     def from_text(cls, text: str, seed: int = 0, best_of: int = 1) -> TannerCode:
@@ -307,7 +310,7 @@ class TannerCode:
         return stopping_distance(self, time_limit=time_limit, progress=progress)
 
     def peel(self, erased: Iterable[int]) -> Peeling:
-        """Return how far an erased set can be recovered, check by check; see :func:`lp_gadgets.peeling.peel`."""
+        """Return how far an erased set is recovered, check by check; see :func:`lp_gadgets.peeling.peel`."""
         from lp_gadgets.peeling import peel
 
         return peel(self, erased)
@@ -317,6 +320,24 @@ class TannerCode:
         from lp_gadgets.code import FieldCode
 
         return FieldCode(self, q, prefer)
+
+    def relabel(self, order: Iterable[int]) -> TannerCode:
+        """Return the same graph with variable order[i] renamed to i; the checks keep their places.
+
+        Raises:
+            ArgumentError: when the order is not a permutation of the variables.
+
+        Example:
+            >>> TannerCode(3, ((0, 1), (1, 2))).relabel([2, 0, 1]).checks
+            ((1, 2), (0, 2))
+        """
+        sequence = [int(v) for v in order]
+        if sorted(sequence) != list(range(self.K)):
+            raise ArgumentError("order", f"a permutation of 0..{self.K - 1}", "another sequence")
+        new = {v: i for i, v in enumerate(sequence)}
+        checks = tuple(tuple(new[v] for v in check) for check in self.checks)
+        symmetry = tuple(tuple(new[p[v]] for v in sequence) for p in self.symmetry)
+        return TannerCode(self.K, checks, f"{self.name} relabelled".strip(), symmetry)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the graph as JSON values.
@@ -342,7 +363,12 @@ class TannerCode:
             ArgumentError: when a part is missing or the digest differs.
         """
         try:
-            parts = data["K"], tuple(map(tuple, data["checks"])), data["name"], tuple(map(tuple, data["symmetry"]))
+            parts = (
+                data["K"],
+                tuple(map(tuple, data["checks"])),
+                data["name"],
+                tuple(map(tuple, data["symmetry"])),
+            )
             expected = data["sha256"]
         except (KeyError, TypeError):
             raise ArgumentError("data", "the dictionary of a Tanner graph", "another value") from None
@@ -352,16 +378,27 @@ class TannerCode:
         return code
 
 
+def _name(kind: str, *numbers: int) -> str:
+    """Return the text that makes the graph again, see :meth:`TannerCode.from_text`."""
+    return "{}:{}:dv={}:dc={}:seed={}".format(kind, *numbers)
+
+
 def _check_degrees(K: object, dv: object, dc: object) -> None:
     """Refuse sizes for which no simple biregular graph exists, naming the nearest that work."""
-    size, a, b = check_integer("K", K, 1, MAX_VARIABLES), check_integer("dv", dv, 1), check_integer("dc", dc, 1)
+    size, a, b = (
+        check_integer("K", K, 1, MAX_VARIABLES),
+        check_integer("dv", dv, 1),
+        check_integer("dc", dc, 1),
+    )
     if size * a % b:
         step = next(s for s in range(1, b + 1) if s * a % b == 0)
         mend = f"K must be a multiple of {step}: use {size - size % step + step}."
         raise ArgumentError("K", f"such that K * {a} is a multiple of {b}", size, mend)
     if size < b or size * a // b < a:
         least = next(s for s in range(b, a * b + b + 1) if s * a % b == 0)
-        raise ArgumentError("K", f"at least {b}, for checks of {b} different variables", size, f"Use {least}.")
+        raise ArgumentError(
+            "K", f"at least {b}, for checks of {b} different variables", size, f"Use {least}."
+        )
     if size * a > MAX_EDGES:
         raise CapacityError("K", f"small enough for {MAX_EDGES} edges", size)
 
@@ -377,8 +414,8 @@ def _best(make: Callable[[int], TannerCode], seed: object, best_of: object) -> T
         code = select(make(s) for s in range(first, first + number))
     if (pair := code.twins()) is not None:
         warnings.warn(
-            f"Variables {pair[0]} and {pair[1]} of {code.name} share all their checks, so the stopping distance is 2 "
-            "at most: try other seeds (best_of=20), peg, or a larger K.",
+            f"Variables {pair[0]} and {pair[1]} of {code.name} share all their checks, so the stopping "
+            "distance is 2 at most: try other seeds (best_of=20), peg, or a larger K.",
             WeakGraphWarning,
             stacklevel=3,
         )

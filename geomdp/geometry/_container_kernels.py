@@ -99,6 +99,20 @@ def cone_bits(points: NDArray[np.float64], cones: NDArray[np.float64], tolerance
 
 
 @_jit
+def arc_counts(points: NDArray[np.float64], ends: NDArray[np.float64], tolerance: float) -> Any:
+    """Return how many (N, 2) points may be positive at one of two directions, how many surely at both."""
+    some, both = 0, 0
+    for a in range(len(points)):
+        one = points[a, 0] * ends[0, 0] + points[a, 1] * ends[0, 1]
+        two = points[a, 0] * ends[1, 0] + points[a, 1] * ends[1, 1]
+        if max(one, two) > -2.0 * tolerance:
+            some += 1
+        if min(one, two) > tolerance:
+            both += 1
+    return some, both
+
+
+@_jit
 def popcount(words: NDArray[np.uint64]) -> int:
     """Return the number of one bits."""
     total: Any = 0

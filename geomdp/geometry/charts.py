@@ -35,6 +35,10 @@ _CHORD = math.radians(1.5)
 #: The window reaches beyond the picture by this factor, so that its rounding is out of sight.
 _BEYOND = 1.02
 _RIM = 2.0
+#: The direction in the middle by default.
+_AHEAD = np.array([0.33, 0.37, 0.87])
+#: The middle is moved by about 10^-4 in no special direction, so that no plane passes exactly behind it.
+_ASIDE = np.array([0.61e-4, -0.37e-4, 0.83e-4])
 
 Floats = NDArray[np.float64]
 
@@ -117,7 +121,7 @@ class Chart:
         sides = [self._arc(units[i - 1], units[i])[:-1] for i in range(len(units))]
         ring = shapely.Polygon(np.vstack(sides))
         if float(units[:, 2].min()) < 0 and _holds(units, np.array([0.0, 0.0, -1.0])):
-            ring = disc(_RIM).difference(ring)  # it is the border of a hole
+            ring = disc(_RIM / math.cos(math.pi / 720)).difference(ring)  # it is the border of a hole
         return ring if ring.is_valid else ring.buffer(0)
 
     def _arc(self, a: Floats, b: Floats) -> Floats:
@@ -126,19 +130,27 @@ class Chart:
         if swap:
             a, b = b, a
         angle = 2 * math.atan2(math.dist(a, b), math.dist(a, -b))
-        chord = _CHORD
-        if self.view == "sphere" and min(a[2], b[2]) < -0.5:
-            normal = np.cross(a, b)
-            depth = abs(float(normal[2])) / max(float(np.linalg.norm(normal)), 1e-12)
-            chord = min(chord, max(depth / 10, 1e-3))
         sine = math.sin(angle)
         if sine <= 1e-9:
             rows = np.vstack([a, b])
         else:
-            t = np.linspace(0.0, angle, max(1, math.ceil(angle / chord)) + 1)[:, None]
+            t = self._stops(a, b, angle)[:, None]
             rows = (np.sin(angle - t) * a + np.sin(t) * b) / sine
         places = _lambert(rows) if self.view == "sphere" else rows
         return np.asarray(places[::-1] if swap else places)
+
+    def _stops(self, a: Floats, b: Floats, angle: float) -> Floats:
+        """Return the angles from a at which an arc is sampled: closely where it passes behind the sphere."""
+        stops = np.linspace(0.0, angle, max(1, math.ceil(angle / _CHORD)) + 1)
+        if self.view != "sphere":
+            return stops
+        across = (b - math.cos(angle) * a) / math.sin(angle)
+        farthest = math.atan2(-float(across[2]), -float(a[2]))  # where the great circle lies farthest behind
+        depth = max(abs(float(a[0] * across[1] - a[1] * across[0])), 1e-12)  # sine of the least distance
+        if not -0.5 < farthest < angle + 0.5 or depth > 0.9:
+            return stops
+        near = farthest + depth * np.tan(np.linspace(-1.55, 1.55, 125))  # even in azimuth
+        return np.unique(np.concatenate([stops, near[(near > 0) & (near < angle)]]))
 
     def trace(self, normal: Sequence[int]) -> Any:
         """Return the shapely line of the directions in view with <normal, w> = 0; it may be empty."""
@@ -161,7 +173,8 @@ class Chart:
         a /= np.linalg.norm(a)
         b = np.cross(z, a)
         start = math.atan2(-float(b[2]), -float(a[2]))  # where the circle is farthest from the centre
-        turn = start + np.linspace(1e-6, 2 * np.pi - 1e-6, 1441)[:, None]
+        steps = np.geomspace(1e-6, np.pi, 400)
+        turn = start + np.concatenate([steps, 2 * np.pi - steps[-2::-1]])[:, None]
         return shapely.LineString(_lambert(np.cos(turn) * a + np.sin(turn) * b))
 
 
@@ -245,13 +258,13 @@ def chart(
     if centre is not None:
         middle = base @ unit_floats([centre], 3)[0]
     else:
-        middle = rows.sum(axis=0) if len(rows) else np.array([0.35, 0.35, 0.87])
+        middle = rows.sum(axis=0) if len(rows) else _AHEAD
     length = float(np.linalg.norm(middle))
     if length < 1e-9:
         if centre is not None:
             raise ArgumentError("centre", "a direction that is not 0", "0")
-        middle, length = np.array([0.35, 0.35, 0.87]), 1.0
-    frame = _facing(middle / length)
+        middle, length = _AHEAD, 1.0
+    frame = _facing(_aside(middle / length))
     seen = rows @ frame.T
     near = bool(len(rows)) and float(seen[:, 2].min()) > math.cos(math.radians(WIDEST))
     if view == "auto":
@@ -261,6 +274,11 @@ def chart(
         tangents = np.abs(fitting[:, :2] / fitting[:, 2:]) if len(fitting) else np.array([[1.0]])
         extent = 1.25 * max(float(tangents.max()), 1e-3) if view == "central" else _RIM
     return Chart(view, frame @ base, float(extent))
+
+
+def _aside(toward: Floats) -> Floats:
+    moved = toward + _ASIDE
+    return np.asarray(moved / np.linalg.norm(moved))
 
 
 def _facing(toward: Floats) -> Floats:
@@ -275,4 +293,7 @@ def _facing(toward: Floats) -> Floats:
 
 def _lambert(rows: Floats) -> Floats:
     """Return the equal-area places of unit vectors in the frame (right, up, toward)."""
-    return np.asarray(rows[:, :2] * np.sqrt(2.0 / np.maximum(1.0 + rows[:, 2:], 1e-14)))
+    z = rows[:, 2:]
+    across = np.maximum(np.linalg.norm(rows[:, :2], axis=1, keepdims=True), 1e-300)
+    behind = np.sqrt(np.maximum(2.0 * (1.0 - z), 0.0)) / across  # the same number; exact where 1 + z is not
+    return np.asarray(rows[:, :2] * np.where(z < 0, behind, np.sqrt(2.0 / np.maximum(1.0 + z, 1.0))))

@@ -24,7 +24,7 @@ TOLERANCE = 1e-9
 #: Most cones that a cutting may have.
 MAX_CONES = 200_000
 #: Most members for which pairs are merged.
-MAX_MERGED = 1_500
+MAX_MERGED = 4_000
 _MAX_DEPTH = 600
 
 Progress = Callable[[float], None] | None
@@ -134,20 +134,20 @@ def cut_plane(points: NDArray[np.float64], most: int, limit: int) -> NDArray[np.
     events = events[np.append(np.diff(events) > TOLERANCE, True)]
     middles = (events + np.append(events[1:], events[0] + 2 * np.pi)) / 2 + np.pi / 2
     n = len(middles)
-    rays = np.stack([np.cos(middles), np.sin(middles)], axis=1)
-
-    def ends(a: int, b: int) -> NDArray[np.float64]:
-        return np.asarray(kernels.values(points, rays[[a, b % n]]))
+    # rounded, so that last-digit differences between machines' sine functions vanish
+    rays = np.rint(np.stack([np.cos(middles), np.sin(middles)], axis=1) * 2.0**40) * 2.0**-40
 
     def fits(a: int, b: int) -> bool:
-        return int((ends(a, b).max(axis=1) > -2 * TOLERANCE).sum()) <= limit
+        return bool(kernels.arc_counts(points, rays[[a, b % n]], TOLERANCE)[0] <= limit)
 
     def idle(a: int, b: int) -> bool:
-        return int((ends(a, b).min(axis=1) > TOLERANCE).sum()) > most
+        return bool(kernels.arc_counts(points, rays[[a, b % n]], TOLERANCE)[1] > most)
 
     def farthest(a: int, good: Callable[[int, int], bool]) -> int:
         reach = middles[a] + 0.95 * np.pi
         low, high = a, n if reach > middles[-1] else int(np.searchsorted(middles, reach, side="right")) - 1
+        if low < high and not good(a, a + 1):
+            return a
         while low < high:
             b = (low + high + 1) // 2
             low, high = (b, high) if good(a, b) else (low, b - 1)
@@ -188,25 +188,30 @@ def merge(bits: NDArray[np.uint64], limit: int) -> tuple[NDArray[np.uint64], lis
     table = kernels.union_table(guide).astype(np.float64) * scale
     table[table > 1.05 * limit] = np.inf
     np.fill_diagonal(table, np.inf)
-    best = table.min(axis=1)
+    alive = np.ones(len(bits), dtype=bool)
+    near = np.argmin(table, axis=1)
+    best = table[np.arange(len(bits)), near]
     while True:
         i = int(np.argmin(best))
         if not np.isfinite(best[i]):
             break
-        j = int(np.argmin(table[i]))
+        j = int(near[i])
         union = bits[i] | bits[j]
         if kernels.popcount(union) > limit:
             table[i, j] = table[j, i] = np.inf
-            best[i], best[j] = table[i].min(), table[j].min()
-            continue
-        bits[i], guide[i] = union, guide[i] | guide[j]
-        groups[i], groups[j] = groups[i] + groups[j], []
-        gone = ~np.isfinite(table[i]) & ~np.isfinite(table[j])
-        row = kernels.union_counts(guide, i) * scale
-        row[(row > 1.05 * limit) | gone | np.array([not g for g in groups])] = np.inf
-        row[i] = np.inf
-        table[i], table[:, i] = row, row
-        table[j], table[:, j] = np.inf, np.inf
-        best = table.min(axis=1)
-    alive = [i for i, group in enumerate(groups) if group]
-    return bits[alive], [groups[i] for i in alive]
+            stale = np.array([i, j])
+        else:
+            bits[i], guide[i] = union, guide[i] | guide[j]
+            groups[i], groups[j] = groups[i] + groups[j], []
+            row = kernels.union_counts(guide, i) * scale
+            row[(row > 1.05 * limit) | (~np.isfinite(table[i]) & ~np.isfinite(table[j])) | ~alive] = np.inf
+            alive[j] = False
+            row[[i, j]] = np.inf
+            table[i], table[:, i] = row, row
+            table[j], table[:, j] = np.inf, np.inf
+            stale = np.flatnonzero((near == i) | (near == j) | (row < best))
+            stale = np.union1d(stale, [i, j])
+        near[stale] = np.argmin(table[stale], axis=1)
+        best[stale] = table[stale, near[stale]]
+    kept = np.flatnonzero(alive)
+    return bits[kept], [groups[i] for i in kept]

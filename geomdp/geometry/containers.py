@@ -22,10 +22,10 @@ from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check
 from geomdp.geometry.cones import MAX_CONES, TOLERANCE, CuttingError, cut, cut_plane, merge, unit_points
 from geomdp.geometry.subsets import cover_pairs, halfspace_subsets, line_count, maximal, pack, unpack
 
-#: The exact list is used for sets with at most this many pairs of halfspace subsets ...
-LISTED = 8_000
-#: ... and, for sets that cannot be cut, up to this many.
-MOST_LISTED = 400_000
+#: The exact list is used where (pairs of halfspace subsets) * (points) is at most this ...
+LISTED = 1_000_000
+#: ... and, for sets that cannot be cut, up to this.
+MOST_LISTED = 20_000_000
 #: Cones are cut to this many tenths of the allowed excess over `most`, which leaves merging some room.
 FINENESS = 9
 
@@ -180,18 +180,18 @@ def build(
         raise ArgumentError("limit", f"at least the size {most} that must be covered", limit)
     n, d = points.shape
     pairs = cover_pairs(n, d)
-    if method == "cones" or (method == "auto" and pairs > LISTED):
+    if method == "cones" or (method == "auto" and pairs * n > LISTED):
         try:
             return _by_cones(points, most, limit, kind, progress)
         except CuttingError:
             if method == "cones":
                 raise CapacityError("W", "a set in general position", "one that cannot be cut") from None
-    if pairs > MOST_LISTED:
+    if pairs * n > MOST_LISTED:
         pairs = cover_pairs(line_count(points), d)
-    if pairs > MOST_LISTED:
+    if pairs * n > MOST_LISTED:
         raise CapacityError(
             "W",
-            f"a set with at most {MOST_LISTED} pairs of halfspace subsets, or one in general position",
+            f"a set with at most {MOST_LISTED // n} pairs of halfspace subsets, or one in general position",
             f"a degenerate one with up to {pairs}",
             "Perturb the points within their cells.",
         )

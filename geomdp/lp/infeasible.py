@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.lp.highs import quiet_highs
+from geomdp.opt.rows import as_floats
 
 
 def packing_twin(sets: Sequence[Sequence[int]], W: NDArray[np.int64]) -> float:
@@ -72,7 +73,7 @@ class SubsystemFinder:
 
     def __init__(self, Z: NDArray[Any], strict: NDArray[np.bool_]) -> None:
         self.m, self.d = Z.shape
-        self._F = Z.astype(np.float64)
+        self._F = as_floats(Z)
         self.scale = np.linalg.norm(self._F, axis=1)
         self._F /= self.scale[:, None]
         self._strict = strict
@@ -151,7 +152,7 @@ class RayFinder:
         import highspy
 
         self.m, self.d = Z.shape
-        F = Z.astype(np.float64)
+        F = as_floats(Z)
         self.scale = np.abs(F).max(axis=1)
         F = F / self.scale[:, None]
         self._floor = strict.astype(np.float64)
@@ -213,7 +214,7 @@ def common_point(Z: NDArray[Any], strict: NDArray[np.bool_]) -> NDArray[np.float
     import highspy
 
     m, d = Z.shape
-    F = Z.astype(np.float64)
+    F = as_floats(Z)
     F = np.c_[F / np.abs(F).max(axis=1, keepdims=True), np.where(strict, 0.0, -1.0)]
     solver = quiet_highs()
     inf = highspy.kHighsInf
@@ -298,7 +299,7 @@ class ElasticProgram:
         import highspy
 
         m, d = Z.shape
-        F = Z.astype(np.float64)
+        F = as_floats(Z)
         F = F / np.abs(F).max(axis=1, keepdims=True)
         self._solver = quiet_highs()
         inf = highspy.kHighsInf

@@ -78,11 +78,11 @@ def descend(
         z = Z[i, axis]
         middle = mid[p] + side * half * z
         reach = rad[p] - half * abs(z)
-        if middle + reach < strict[i]:
-            wrong += W[i]
-        elif middle - reach < strict[i]:
-            idx[out], mid[out], rad[out] = i, middle, reach
-            out += 1
+        # without branches: the next place is written in any case and kept if the row is open
+        bad = np.int64(middle + reach < strict[i])
+        idx[out], mid[out], rad[out] = i, middle, reach
+        out += np.int64(middle - reach < strict[i]) - bad
+        wrong += bad * W[i]
     off[level + 1], cnt[level + 1] = first + n, out - first - n
     cost[level + 1] = wrong
     stage[level + 1] = 0
@@ -266,13 +266,44 @@ def box_maximum(
 
 
 @njit(cache=True, nogil=True)
+def support(
+    a: int, n: int, T: NDArray[Any], basis: NDArray[Any], alive: NDArray[Any], members: NDArray[Any],
+    lam: NDArray[Any], facet: int, rows: NDArray[Any], middle: NDArray[Any], reach: NDArray[Any],
+    Z: NDArray[Any], E: NDArray[Any], strict: NDArray[Any], ext: NDArray[Any],
+) -> tuple[int, bool]:  # fmt: skip
+    """Write the basic rows with rounded multipliers; return (how many, whether integers show infeasibility).
+
+    Short multipliers, which make short certificates, are tried first.
+    """
+    top = 0.0
+    for r in range(n + 1):
+        if basis[r] < a:
+            top = max(top, T[r, a + 2 * n] / reach[alive[basis[r]]])
+    size = 0
+    for precision in (1 << 6, MULTIPLIER):
+        size = 0
+        for r in range(n + 1):
+            if basis[r] < a:
+                p = alive[basis[r]]
+                lam[size] = int(round(T[r, a + 2 * n] / reach[p] / top * precision))
+                if lam[size] > 0:
+                    members[size] = p
+                    size += 1
+        if box_maximum(size, members, lam, rows, middle, facet, Z, E, ext, strict) < 0:
+            return size, True
+    return size, False
+
+
+@njit(cache=True, nogil=True)
 def pack(
     need: int, facet: int, rows: NDArray[Any], middle: NDArray[Any], reach: NDArray[Any],
     Z: NDArray[Any], E: NDArray[Any], strict: NDArray[Any], W: NDArray[Any], cen: NDArray[Any], ext: NDArray[Any],
     set_mu: NDArray[Any], set_size: NDArray[Any], set_row: NDArray[Any], set_lam: NDArray[Any],
-    sets: int, entries: int, T: NDArray[Any], A: NDArray[Any], w: NDArray[Any],
+    sets: int, entries: int, look: bool, T: NDArray[Any], A: NDArray[Any], w: NDArray[Any],
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Prove by disjoint infeasible subsets that the box costs ``need`` more, if a greedy choice can.
+
+    With ``look`` a point of the box is sought even where the weights rule a proof out.
 
     Returns:
         (proved, sets, entries, cost of the point w among the rows, or -1 without a point).
@@ -299,18 +330,21 @@ def pack(
                 alive[a] = p
                 total += left[p]
                 a += 1
-        if a < 2 or total < 2 * need:
+        if a == 0 or (total < 2 * need and a > 1 and not look):
             return 0, sets, entries, -1
         for q in range(a):
             p = alive[q]
             f = 1.0 / reach[p]
-            c[q] = middle[p] * f
+            c[q] = middle[p] * f - (1e-7 if strict[rows[p]] else 0.0)
             for j in range(n):
                 A[q, j] = Z[rows[p], axes[j]] * ext[axes[j]] * f
         value = play(n, a, A, c, T, basis, 0.004)
-        if value > -1e-9:
-            if value < 1e-9:
-                return 0, sets, entries, -1
+        size, shown = 0, False
+        if value < -1e-9:
+            size, shown = support(
+                a, n, T, basis, alive, members, lam, facet, rows, middle, reach, Z, E, strict, ext
+            )
+        if not shown:  # if the point that the simplex suggests is right for enough rows, it is worth a count
             for j in range(d):
                 w[j] = cen[j]
             for j in range(n):
@@ -320,26 +354,9 @@ def pack(
                 v = 0.0
                 for j in range(d):
                     v += Z[rows[p], j] * w[j]
-                if v < 0:
+                if v < -1e-9 * reach[p]:
                     spent += W[rows[p]]
             return 0, sets, entries, spent
-        size, top = 0, 0.0
-        for r in range(n + 1):
-            if basis[r] < a and T[r, a + 2 * n] > 1e-12:
-                members[size] = alive[basis[r]]
-                top = max(top, T[r, a + 2 * n] / reach[members[size]])
-                size += 1
-        s = 0
-        for r in range(n + 1):
-            if basis[r] < a and T[r, a + 2 * n] > 1e-12:
-                p = alive[basis[r]]
-                lam[s] = int(round(T[r, a + 2 * n] / reach[p] / top * MULTIPLIER))
-                if lam[s] > 0:
-                    members[s] = p
-                    s += 1
-        size = s
-        if box_maximum(size, members, lam, rows, middle, facet, Z, E, ext, strict) >= 0:
-            return 0, sets, entries, -1
         mu = left[members[0]]
         for s in range(1, size):
             mu = min(mu, left[members[s]])
@@ -409,11 +426,14 @@ def grow(
                         else:
                             ctrl[LEVEL], ctrl[STATUS] = level, ASK
                             return
+                narrow = True
+                for j in range(d):
+                    narrow = narrow and ext[level, j] <= cap
                 if token < 0 and n <= ctrl[LEAF]:
                     proved, sets, entries, value = pack(
                         need, facet, rows, mid[off[level] : off[level] + n], rad[off[level] : off[level] + n],
                         Z, E, strict, W, cen[level], ext[level], set_mu, set_size, set_row, set_lam,
-                        ctrl[SETS], ctrl[ENTRIES], T, A, w,
+                        ctrl[SETS], ctrl[ENTRIES], narrow, T, A, w,
                     )  # fmt: skip
                     if proved == 1:
                         token = PACK

@@ -188,11 +188,11 @@ def replay(
                     i = idx[p]
                     middle = mid[p] + side * half * Y[i, axis]
                     reach = rad[p] - half * abs(Y[i, axis])
-                    if middle + reach < strict[i]:
-                        wrong += W[i]
-                    elif middle - reach < strict[i]:
-                        idx[out], mid[out], rad[out] = i, middle, reach
-                        out += 1
+                    # without branches: the next place is written in any case and kept if the row is open
+                    bad = np.int64(middle + reach < strict[i])
+                    idx[out], mid[out], rad[out] = i, middle, reach
+                    out += np.int64(middle - reach < strict[i]) - bad
+                    wrong += bad * W[i]
                 off[level + 1], cnt[level + 1] = first + n, out - first - n
                 cost[level + 1], stage[level + 1] = wrong, 0
                 level += 1

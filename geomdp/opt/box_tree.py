@@ -25,18 +25,22 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
 from geomdp.opt.certificate import LEMMA, PLANE, PRUNE, Lemma
+from geomdp.opt.faces import faces_optimum, sweeps
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.planar import plane_optimum
-from geomdp.opt.rows import CUBE_BITS, ROW_BITS, Rows, box_rows, kernel_of, largest, pivots_modulo
+from geomdp.opt.rows import CUBE_BITS, ROW_BITS, Rows, as_floats, box_rows, kernel_of, largest, pivots_modulo
 
 #: The open rows of a box, above which no packing is tried.
-LEAF = 30
+LEAF = 20
 
 #: Side (in units of 2^-CUBE_BITS) below which a box is not halved.
 NARROWEST = 8
 
 #: Work of one call of the compiled search (open rows visited), about 0.1 s.
 SLICE = 4_000_000
+
+#: Planar sweeps allowed for the rows open in a box that is too narrow.
+BOX_SWEEPS = 2_000
 
 #: Rows below this have exact int64 arithmetic in the plane rule.
 PLANE_ENTRIES = 2**19
@@ -75,26 +79,34 @@ class Workshop:
         return len(self.lemmas) - 1
 
 
-def whitening(Z: NDArray[Any]) -> NDArray[np.int64]:
-    """Return an invertible integer T near a multiple of (Z^T Z)^(-1/2) for rows scaled to length 1 apart.
+def whitening(Z: NDArray[Any], seed: int = 0) -> NDArray[np.int64]:
+    """Return an invertible integer T near a multiple of (Z^T Z)^(-1/2).
+
+    A little noise is added, so that points where many planes meet do not lie on the boundaries of boxes.
 
     Example:
         >>> T = whitening(np.array([[100, 1], [-100, 1], [50, -1]]))
         >>> bool(abs(T[0, 0]) < abs(T[1, 1]))
         True
     """
-    F = Z.astype(np.float64)
+    F = as_floats(Z)
     F = F / max(1.0, float(np.abs(F).max(initial=0.0)))
     r = F.shape[1]
+    rng = np.random.default_rng(seed)
     values, vectors = np.linalg.eigh(F.T @ F / len(F))
-    if values[0] <= 1e-14 * values[-1]:
-        return np.eye(r, dtype=np.int64)
-    root = vectors @ np.diag(values**-0.5) @ vectors.T
-    scale = 2.0**10 / np.abs(root).max(axis=0).min()
-    if scale * np.abs(root).max() >= 2.0**40:
-        return np.eye(r, dtype=np.int64)
-    T = np.rint(root * scale).astype(np.int64)
-    return T if len(pivots_modulo(T)[1]) == r else np.eye(r, dtype=np.int64)
+    for scale in (2.0**10, 2.0**14):
+        if values[0] > 1e-14 * values[-1]:
+            root = vectors @ np.diag(values**-0.5) @ vectors.T
+            root = root * (scale / np.abs(root).max(axis=0).min())
+        else:
+            root = scale * np.eye(r)
+        if np.abs(root).max() >= 2.0**40:
+            root = scale * np.eye(r)
+        noise = rng.uniform(-0.06, 0.06, (r, r))
+        T = np.rint(root + np.abs(root).max(axis=0) * noise).astype(np.int64)
+        if len(pivots_modulo(T)[1]) == r:
+            return T
+    return np.eye(r, dtype=np.int64)
 
 
 class BoxTree:
@@ -106,6 +118,7 @@ class BoxTree:
         target: the cost to prove; it may be lowered on the way.
         offer: told every candidate w (all columns); returns the new target, or None to give up.
         leaf: open rows up to which packings are tried.
+        seed: of the noise in the transform.
     """
 
     def __init__(
@@ -115,6 +128,7 @@ class BoxTree:
         target: int,
         offer: Callable[[list[int]], int | None],
         leaf: int = LEAF,
+        seed: int = 0,
     ) -> None:
         self.workshop, self.index, self.target, self.offer = workshop, index, target, offer
         rows = workshop.rows if index is None else workshop.rows.subset(index)
@@ -123,24 +137,23 @@ class BoxTree:
         self.columns = [c for c in range(rows.d) if c not in self.dropped]
         self.X = np.ascontiguousarray(rows.Z[:, self.columns])
         self.r = len(self.columns)
-        self.leaf = leaf
+        self.leaf, self.seed = leaf, seed
         self.done = False
         self.open_bound: int | None = None
         self.nodes = 0
-        self.reason = ""
 
     def _set_up(self) -> None:
         from geomdp.opt import _box_kernels as k
 
         rows, r, m = self.rows, self.r, self.rows.m
-        self.T = whitening(self.X)
+        self.T = whitening(self.X, self.seed)
         self.Y, self.E = box_rows(self.X, self.T)
         self.strict = rows.strict.astype(np.int64)
         self.small = self.X.dtype != object and largest(self.X) < PLANE_ENTRIES
-        self.XF = self.X.astype(np.float64)
+        self.XF = as_floats(self.X)
         self.XI = self.X if self.small else np.zeros_like(self.Y)
         levels = (r - 1) * (CUBE_BITS - 2) + 2
-        size = m * min(levels, 8) + 64 * levels if m > 10**6 else m * levels
+        size = m * levels + 1
         self.stack = (
             np.empty(size, dtype=np.int32),
             np.empty(size, dtype=np.int64),
@@ -229,7 +242,7 @@ class BoxTree:
                 if not self._ask():
                     return False
             else:
-                self._leave_open()
+                self._narrow()
 
     def _found(self) -> bool:
         from geomdp.opt import _box_kernels as k
@@ -283,32 +296,47 @@ class BoxTree:
         if w is None:
             self.ctrl[k.SKIP] |= 2
             return True
-        return self._try(self._near(level, local, kernel, w), k.SKIP, 2)
+        return self._try(self._near(level, kernel, w), k.SKIP, 2)
 
-    def _near(self, level: int, local: NDArray[np.int64], kernel: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
+    def _near(self, level: int, kernel: NDArray[Any], w: NDArray[Any]) -> NDArray[Any]:
         """Return a vector near the box that vanishes on the open rows, moved off it by w."""
+        small = np.array([int(w[c]) for c in self.columns], dtype=object)
+        if len(kernel) == 0:
+            return small
         cen = self.stack[8][level]
         centre = self.T.astype(np.float64) @ cen.astype(np.float64)
-        N = kernel.astype(np.float64)
+        N = as_floats(kernel)
         part, *_ = np.linalg.lstsq(N.T, centre, rcond=None)
         top = float(np.abs(part).max(initial=0.0)) or 1.0
         whole = np.array([int(v) for v in np.rint(part / top * 2.0**20)], dtype=object)
         apex = products(kernel.T.astype(object), whole)
-        small = np.array([int(w[c]) for c in self.columns], dtype=object)
         reach = max((abs(int(v)) for v in products(self.X.astype(object), small)), default=0)
         return np.asarray(apex * (reach + 1) + small)
 
-    def _leave_open(self) -> None:
-        """A box too narrow to be halved: its open rows are given up."""
+    def _narrow(self) -> None:
+        """A box too narrow to be halved: its open rows are swept face by face if they are few.
+
+        Raises:
+            Stopped: when that does not close it; the target is then out of reach of this tree.
+        """
         from geomdp.opt import _box_kernels as k
 
         level = int(self.ctrl[k.LEVEL])
-        bound = int(self.stack[5][level])
-        self.open_bound = bound if self.open_bound is None else min(self.open_bound, bound)
-        self.reason = "narrow"
-        self._token(PRUNE)
-        self.ctrl[k.SKIP] = 0
-        self.ctrl[k.LEVEL] = level - 1
+        idx, off, cnt, cost = self.stack[0], self.stack[3], self.stack[4], self.stack[5]
+        local = np.sort(idx[off[level] : off[level] + cnt[level]]).astype(np.int64)
+        need = self.target - int(cost[level])
+        index = local if self.index is None else self.index[local]
+        number, w = _prove_by_faces(self.workshop, index, need)
+        if number is None:
+            before = self.target
+            if w is not None:
+                _, kernel = kernel_of(self.X[local])
+                self._try(self._near(level, kernel, w), k.SKIP, 0)
+            if self.target < before:
+                return
+            raise Stopped
+        self.cited.append(number)
+        self.ctrl[k.ANSWER] = 1
 
     def _token(self, token: int) -> None:
         from geomdp.opt import _box_kernels as k
@@ -418,13 +446,34 @@ def prove_subset(
     if nothing < need:
         return -1, nothing, np.zeros(rows.d, dtype=object)
     tree = BoxTree(workshop, index, need, offer)
-    if not tree.run():
+    try:
+        complete = tree.run()
+    except Stopped:
+        workshop.check_time()
+        return -1, -1, None
+    if not complete:
         w = np.array(best[-1], dtype=object)
         return -1, rows.cost(w), w
     lemma = tree.lemma()
     if lemma.bound < need:
         return -1, -1, None
     return workshop.add(lemma), lemma.bound, None
+
+
+def _prove_by_faces(
+    workshop: Workshop, index: NDArray[np.int64], need: int
+) -> tuple[int | None, NDArray[Any] | None]:
+    """Return (number of a lemma that the chosen rows cost at least ``need``, None), or (None, w or None)."""
+    rows = workshop.rows.subset(index)
+    dropped, kernel = kernel_of(rows.Z)
+    columns = [c for c in range(rows.d) if c not in dropped]
+    if sweeps(rows.m, len(columns)) > BOX_SWEEPS:
+        return None, None
+    value, v = faces_optimum(rows.Z[:, columns], rows.strict, rows.W)
+    if value < need:
+        return None, _spread(rows.d, columns, tuple(v))
+    arrays = {"dropped": np.array(dropped, dtype=np.int64), "kernel": kernel}
+    return workshop.add(Lemma("faces", value, index, arrays)), None
 
 
 def _spread(d: int, columns: list[int], v: tuple[int, ...]) -> NDArray[Any]:

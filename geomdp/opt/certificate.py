@@ -41,6 +41,7 @@ CLOSED, PACKED, BRANCH = 0, 1, 2
 ARRAYS: dict[str, dict[str, str]] = {
     "count": {},
     "plane": {"dropped": "<i4", "kernel": "big"},
+    "faces": {"dropped": "<i4", "kernel": "big"},
     "boxes": {
         "dropped": "<i4",
         "kernel": "big",
@@ -72,8 +73,8 @@ class Lemma:
     """The rows cost at least ``bound`` for every w.
 
     Attributes:
-        kind: "count" (bound <= 0), "plane" (rank at most 2, swept),
-            "boxes" (a tree of boxes over the cube of w), "subsets" (infeasible subsets, perhaps in a tree of
+        kind: "count" (bound <= 0), "plane" (rank at most 2, swept), "faces" (few rows, face by
+            face), "boxes" (a tree of boxes over the cube of w), "subsets" (infeasible subsets, perhaps in a tree of
             decided rows), or "threshold" (one-sided thresholds, swept).
         bound: the proved cost.
         rows: indices of the rows, ascending; None for all.

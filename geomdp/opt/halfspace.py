@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from geomdp.opt.sweep2 import circle_of, sweep_circle
 from geomdp.opt.sweep3 import Arrangement, direction, sweep_planes
 from geomdp.opt.threshold import cut, suffix_mistakes
 
-METHODS = ("auto", "sweep", "dichotomies")
+METHODS = ("auto", "plane", "boxes", "branch", "sweep", "dichotomies")
 
 #: Total weight stays below this, so that every sum fits int64.
 MAX_WEIGHT = 2**61
@@ -41,30 +41,34 @@ def opt_halfspace(
     time_limit: float | None = None,
     method: str = "auto",
     progress: Progress | None = None,
+    watch: Callable[[float, int, int], None] | None = None,
 ) -> OptResult:
     """Return the least number of mistakes of a halfspace on the pooled samples, exactly.
 
     Points on the hyperplane are labelled +1, so a point may be right only for w exactly on some of the planes
     x^perp (for instance when both x and -x are labelled +1); such w are examined wherever they can win.
 
-    * one ordered feature: both directions of a cumulative sum;
-    * rank 1, 2: all directions of a line, of a circle (one exact angular sort);
-    * rank r >= 3: a sweep around every face of codimension 2, about L^(r-1) log L / (r-2)! steps for L
-      different occupied lines (:mod:`geomdp.opt.sweep3`).
+    The records are merged into weighted rows (:mod:`geomdp.opt.rows`); their number and rank choose the
+    algorithm (:func:`geomdp.opt.portfolio.choose`): an angular sweep up to rank 2, a tree of boxes over the
+    directions w up to rank 8, packings of infeasible subsystems with branching above. The certificate proves
+    both bounds; :func:`~geomdp.opt.verifier.verify` replays it, and has done so once before it is returned.
 
     Args:
         *samples: one or more samples on one domain.
-        time_limit: seconds after which the sweep stops with a certain interval [lower, upper].
-        method: "auto" or "sweep", or "dichotomies" (evaluate every dichotomy of the occupied points: slower,
-            an independent check).
+        time_limit: seconds after which the search stops with a certain interval [lower, upper]; at 0 only
+            the rows are formed. Ctrl-C stops it likewise.
+        method: "auto"; "plane", "boxes" or "branch" to insist on one of the three; or one of two exhaustive
+            methods for cross-checks: "sweep" (around every face of codimension 2) and "dichotomies" (every
+            labelling of the occupied points), whose value is then certified by the others.
         progress: told the fraction of the work done, in [0, 1].
+        watch: told (seconds, lower, upper) whenever a bound has moved.
 
     Returns:
-        A result whose integer weights have been recounted on the pooled sample.
+        A result whose integer weights have been recounted on the pooled sample, with its certificate.
 
     Raises:
         ArgumentError: when there is no sample, or the domains differ.
-        CapacityError: when the sweep would take more than about an hour and no time limit was given.
+        CapacityError: when an exhaustive method would take more than about an hour and no time limit was given.
 
     Example:
         >>> from geomdp import Domain
@@ -80,17 +84,24 @@ def opt_halfspace(
     if time_limit is not None and not (numeric and time_limit >= 0):
         raise ArgumentError("time_limit", "None or a number of seconds >= 0", describe(time_limit))
     sample = pool(*samples)
-    if sample.domain.ordered and method == "auto":
-        return _on_ranks(sample, started)
-    solved = _solve(
-        sample.points,
-        sample.positives,
-        sample.negatives,
-        method=method,
-        time_limit=time_limit,
-        progress=progress,
+    arrays = sample.points, sample.positives, sample.negatives
+    start, name = None, method
+    if method in {"sweep", "dichotomies"}:
+        swept = _solve(*arrays, method=method, time_limit=time_limit, progress=progress)
+        start, name = swept.weights, "auto"
+        if time_limit is not None:
+            time_limit = max(0.0, time_limit - (time.perf_counter() - started))
+    elif sample.domain.ordered:
+        start = _on_ranks(sample)
+    from geomdp.opt.portfolio import certified_optimum
+
+    solved = certified_optimum(
+        *arrays, method=name, time_limit=time_limit, progress=progress, watch=watch, start=start
     )
-    return recounted(sample, (solved.lower, solved.upper), Halfspace(solved.weights), solved.method, started)
+    found = Halfspace(solved.weights)
+    name = method if start is not None and method != "auto" else solved.method
+    result = recounted(sample, (solved.lower, solved.upper), found, name, started)
+    return replace(result, certificate=solved.certificate)
 
 
 def least_mistakes(
@@ -293,16 +304,12 @@ def _check_size(lines: Lines, fields: int) -> None:
         )
 
 
-def _on_ranks(sample: Sample, started: float) -> OptResult:
-    """On ranks r with points (r, 1) the halfspaces are r >= theta and r < theta, theta = 0..m."""
+def _on_ranks(sample: Sample) -> tuple[int, ...]:
+    """Return best weights on points (r, 1), r a rank: the halfspaces are r >= theta and r < theta there."""
     rising = suffix_mistakes(sample)
     falling = sample.n - rising
     j, k = int(rising.argmin()), int(falling.argmin())
-    if rising[j] <= falling[k]:
-        best, weights = int(rising[j]), (1, -cut(sample, j))
-    else:
-        best, weights = int(falling[k]), (-1, cut(sample, k) - 1)
-    return recounted(sample, (best, best), Halfspace(weights), "sort", started)
+    return (1, -cut(sample, j)) if rising[j] <= falling[k] else (-1, cut(sample, k) - 1)
 
 
 def _weights(name: str, values: Any, m: int) -> NDArray[np.int64]:

@@ -383,11 +383,11 @@ def subsets_lemma(
     return Lemma("subsets", bound, None, arrays)
 
 
-def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], rounds: int = 60) -> None:
+def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], tries: int = 8) -> None:
     """Search for better directions by whole covers of the sets found; a search, not a proof.
 
-    A least whole cover is made wrong and every other row right: if that can be done, the direction is
-    optimal; if not, an infeasible subset outside the cover joins the sets, and the cover is computed anew.
+    A cheap whole cover is made wrong and every other row right: if that can be done, the direction is
+    offered; if not, infeasible subsets outside the cover join the sets, and a cover is made anew.
     """
     from geomdp.lp.infeasible import CoverMaster
 
@@ -395,33 +395,71 @@ def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], 
     if not numbers:
         return
     master = CoverMaster(rows.W)
-    for k in numbers:
-        master.add(pool.sets[k].rows)
+    sets = [pool.sets[k].rows for k in numbers]
+    for members in sets:
+        master.add(members)
     pool.finder.decide(state)
-    for _ in range(rounds):
-        cover = None if stop() else master.solve_whole(1.0)
-        if cover is None or int(rows.W[cover].sum()) >= pool.incumbent.cost:
-            return
-        price = np.where(cover, 10.0, 1e-3 * pool.rng.random(rows.m))
-        fresh = 0
-        while fresh < 20 and not stop():
-            found = pool.finder.find(price)
-            if found is None or cover[found[1]].any():
-                break
-            number = pool.add(derive(rows, found[1], found[2], state))
-            if number is None:
-                break
-            master.add(pool.sets[number].rows)
-            fresh += 1
-            price[found[1]] += 1.0
-        if fresh == 0:
-            from geomdp.lp.infeasible import common_point
+    failed = 0
+    while failed < tries and not stop():
+        _, y, _ = master.solve()
+        cover = _whole_cover(sets, y + 0.02 * failed * pool.rng.random(rows.m), rows.W)
+        if int(rows.W[cover].sum()) >= pool.incumbent.cost:
+            failed += 1
+            continue
+        fresh = _sets_outside(pool, cover, state, stop)
+        for k in fresh:
+            sets.append(pool.sets[k].rows)
+            master.add(pool.sets[k].rows)
+        if not fresh and not _offer_outside(pool, cover):
+            failed += 1
 
-            w = common_point(rows.Z[~cover], rows.strict[~cover])
-            if w is not None:
-                pool.incumbent.offer_floats(w, (12, 24, 40))
-                offer_snapped(pool.incumbent, w)
-            return
+
+def _whole_cover(sets: list[tuple[int, ...]], y: NDArray[np.float64], W: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a whole cover: greedily by uncovered sets and the fractional cover y, then without idle rows."""
+    m = len(y)
+    incidence = np.zeros((len(sets), m), dtype=bool)
+    for k, members in enumerate(sets):
+        incidence[k, list(members)] = True
+    cover = np.zeros(m, dtype=bool)
+    left = np.ones(len(sets), dtype=bool)
+    while left.any():
+        gain = incidence[left].sum(axis=0) * (0.05 + y) / W
+        i = int(gain.argmax())
+        cover[i] = True
+        left &= ~incidence[:, i]
+    times = incidence[:, cover].sum(axis=1)
+    for i in sorted(np.flatnonzero(cover), key=lambda i: (y[i], -W[i])):
+        if (times[incidence[:, i]] > 1).all():
+            cover[i] = False
+            times -= incidence[:, i]
+    return cover
+
+
+def _sets_outside(
+    pool: Pool, cover: NDArray[np.bool_], state: NDArray[np.int64], stop: Callable[[], bool]
+) -> list[int]:
+    price = np.where(cover, 10.0, 1e-3 * pool.rng.random(len(cover)))
+    fresh: list[int] = []
+    while len(fresh) < 10 and not stop():
+        found = pool.finder.find(price)
+        if found is None or cover[found[1]].any():
+            break
+        number = pool.add(derive(pool.rows, found[1], found[2], state))
+        if number is None:
+            break
+        fresh.append(number)
+        price[found[1]] += 1.0
+    return fresh
+
+
+def _offer_outside(pool: Pool, cover: NDArray[np.bool_]) -> bool:
+    from geomdp.lp.infeasible import common_point
+
+    w = common_point(pool.rows.Z[~cover], pool.rows.strict[~cover])
+    if w is None:
+        return False
+    better = pool.incumbent.offer_floats(w, (12, 24, 40))
+    return offer_snapped(pool.incumbent, w) or better
 
 
 def time_is_over(deadline: float | None) -> Callable[[], bool]:

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 from geomdp.opt.rows import Rows
 
 
+#: Largest entry to which weights are shortened.
+SHORT = 2**20
+
+
 class Incumbent:
     """The least cost of a weight vector seen so far on given rows; w = 0 is the start.
 
@@ -44,6 +48,18 @@ class Incumbent:
         if self._notify is not None:
             self._notify(cost)
         return True
+
+    def shorten(self) -> None:
+        """Replace the weights by ones of smaller entries that are as good, if rounding finds them."""
+        top = max((abs(w) for w in self.weights), default=0)
+        scale = 1
+        while scale < min(top, SHORT):
+            w = [(2 * v * scale + top) // (2 * top) for v in self.weights]
+            cost = self.rows.cost(exact_vector(w))
+            if cost <= self.cost:
+                self.cost, self.weights = cost, tuple(w)
+                return
+            scale += 1 + scale // 3
 
     def offer_floats(self, direction: NDArray[np.float64], bits: Sequence[int] = (10, 20, 40)) -> bool:
         """Offer a float direction rounded to several precisions."""

@@ -15,7 +15,7 @@ EXACT_SLOPES = 2**25
 
 
 def plane_optimum(
-    Z: NDArray[Any], strict: NDArray[np.bool_], W: NDArray[np.int64]
+    Z: NDArray[Any], strict: NDArray[np.bool_], W: NDArray[np.int64], *, generic: bool = False
 ) -> tuple[int, tuple[int, ...]]:
     """Return (value, w): the least weight of wrong rows over all w, for rows of at most two columns.
 
@@ -26,6 +26,7 @@ def plane_optimum(
         Z: (m, r) nonzero integers, r <= 2.
         strict: (m,) whether a row wants <w, z> > 0.
         W: (m,) weights.
+        generic: only w that no row is orthogonal to.
 
     Example:
         >>> Z = np.array([[1, 0], [-1, 0], [0, 1]])
@@ -38,7 +39,7 @@ def plane_optimum(
     if Z.shape[1] == 1:
         sides = {s: int(W[Z[:, 0] * s < 0].sum()) for s in (1, -1)}
         side = min(sides, key=lambda s: (sides[s], -s))
-        return (sides[side], (side,)) if sides[side] < nothing else (nothing, (0,))
+        return (sides[side], (side,)) if generic or sides[side] < nothing else (nothing, (0,))
     line, upper, L = _lines(Z)
     # The ray with number 2 L a turn: where z's wrong half circle begins, a quarter turn after z.
     begin = np.where(upper, line, line + L)
@@ -47,8 +48,8 @@ def plane_optimum(
     np.add.at(span, 2 * (begin + L) + strict, -W)
     turns = np.cumsum(span[:-1])
     cost = turns[: 4 * L] + turns[4 * L :]
-    at = int(cost.argmin())
-    if nothing <= int(cost[at]):
+    at = 2 * int(cost[1::2].argmin()) + 1 if generic else int(cost.argmin())
+    if not generic and nothing <= int(cost[at]):
         return nothing, (0, 0)
     return int(cost[at]), _direction(Z, begin, L, at)
 

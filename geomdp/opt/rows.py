@@ -132,6 +132,14 @@ def largest(array: NDArray[Any]) -> int:
     return max(int(array.max()), -int(array.min())) if array.size else 0
 
 
+def as_floats(rows: NDArray[Any]) -> NDArray[np.float64]:
+    """Return integer rows as floats; wide rows are divided by powers of two first."""
+    if rows.dtype == object:
+        shift = [max(max(abs(int(v)) for v in row).bit_length() - 60, 0) for row in rows]
+        rows = rows >> np.array(shift, dtype=object)[:, None] if len(rows) else rows
+    return np.asarray(rows).astype(np.float64)
+
+
 def residues(array: NDArray[Any]) -> NDArray[np.int64]:
     """Return an integer array modulo :data:`PRIME`, as int64."""
     return np.asarray(array % PRIME).astype(np.int64)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from geomdp.opt.box_tree import whitening
 from geomdp.opt.incumbent import Incumbent
+from geomdp.opt.rows import as_floats
 
 #: Rows of the subsample on which a large problem is searched first.
 SUBSAMPLE = 1500
@@ -39,7 +40,7 @@ class PlaneSearch:
 
     def __init__(self, X: NDArray[Any], W: NDArray[np.int64], seed: int = 0) -> None:
         self.T = whitening(X).astype(np.float64)
-        F = X.astype(np.float64) @ self.T
+        F = as_floats(X) @ self.T
         self.F = np.ascontiguousarray(F / np.linalg.norm(F, axis=1, keepdims=True))
         self.W = W
         self.r = X.shape[1]

@@ -16,6 +16,7 @@ from geomdp.core.classifier import INT64_SAFE, Halfspace, Threshold, products, s
 from geomdp.core.errors import ArgumentError, CertificateError, describe
 from geomdp.core.sample import Sample, pool
 from geomdp.opt.certificate import BRANCH, CLOSED, PACKED, Certificate, Lemma, commitment
+from geomdp.opt.faces import MAX_SWEEPS, faces_optimum, sweeps
 from geomdp.opt.planar import plane_optimum
 from geomdp.opt.rows import Rows, box_rows, largest, pivots_modulo, rows_of
 
@@ -144,6 +145,14 @@ def _check_lemma(
             raise _fail(step, "its rows span more than a plane")
         if plane_optimum(X, part.strict, part.W)[0] < lemma.bound:
             raise _fail(step, "its rows cost less than is claimed")
+    elif lemma.kind == "faces":
+        X = part.Z[:, _kept_columns(step, lemma, part)]
+        if len(pivots_modulo(X)[1]) < X.shape[1]:
+            raise _fail(step, "its rows do not span its columns")
+        if sweeps(part.m, X.shape[1]) > MAX_SWEEPS:
+            raise _fail(step, "it has too many faces to be swept")
+        if faces_optimum(X, part.strict, part.W)[0] < lemma.bound:
+            raise _fail(step, "its rows cost less than is claimed")
     elif lemma.kind == "boxes":
         _check_boxes(step, lemma, part, index, rows.m, proved)
     elif lemma.kind == "subsets":
@@ -189,18 +198,24 @@ def _check_boxes(
         raise _fail(step, "w = 0 costs less than is claimed")
     Y, E = box_rows(X, T)
     small = X.dtype != object and largest(X) < PLANE_ENTRIES
-    stack = part.m * (20 * r + 2)
+    stack = part.m * (20 * r + 2) + 1
     if stack > MAX_STACK:
         raise _fail(step, "it has too many rows to be replayed")
     place = np.full(m, -1, dtype=np.int64)
     place[index] = np.arange(len(index))
-    starts = np.cumsum([0, *(len(other) for _, other in proved)]).astype(np.int64)
-    members = np.concatenate([place[other] for _, other in proved] or [np.empty(0, dtype=np.int64)])
-    bounds = np.array([min(bound, 2**62) for bound, _ in proved], dtype=np.int64)
-    names = ("tokens", "lemmas", "leaf_sets", "set_weight", "set_size", "set_row", "set_multiplier")
+    distinct_cited, cited = np.unique(lemma.arrays["lemmas"], return_inverse=True)
+    if len(distinct_cited) and not 0 <= distinct_cited[0] <= distinct_cited[-1] < len(proved):
+        raise _fail(step, "it cites a lemma that does not come before it")
+    earlier = [proved[int(k)] for k in distinct_cited]
+    starts = np.cumsum([0, *(len(other) for _, other in earlier)]).astype(np.int64)
+    members = np.concatenate([place[other] for _, other in earlier] or [np.empty(0, dtype=np.int64)])
+    bounds = np.array([min(bound, 2**62) for bound, _ in earlier], dtype=np.int64)
+    names = ("leaf_sets", "set_weight", "set_size", "set_row", "set_multiplier")
+    tokens = lemma.arrays["tokens"].astype(np.int64)
     streams = [np.ascontiguousarray(lemma.arrays[name].astype(np.int64)) for name in names]
     reason, at = _replay_kernels.replay(
-        min(lemma.bound, 2**62), Y, E, part.strict.astype(np.int64), part.W, X if small else Y, small, *streams,
+        min(lemma.bound, 2**62), Y, E, part.strict.astype(np.int64), part.W, X if small else Y, small,
+        tokens, cited.astype(np.int64), *streams,
         bounds, starts, members,
         np.empty(stack, dtype=np.int32), np.empty(stack, dtype=np.int64), np.empty(stack, dtype=np.int64),
     )  # fmt: skip

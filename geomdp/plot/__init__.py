@@ -1,10 +1,11 @@
-"""Pictures. Every function draws on ``ax=`` and returns its artists; matplotlib is imported when one is drawn.
+"""Pictures: every function draws on ``ax=`` and returns its artists; matplotlib is imported when drawing.
 
 * ``dual``: weight space, with both parties' low-error regions, their hulls and the plane between them.
 * ``rounds``: what each round of halfspace elimination leaves.
 * ``containers``: the cones of a container family, and what one container leaves out.
 * ``plane``: the data, the best line, and the records that it gets wrong.
 
-Which cell is where, what it gets wrong and which side of a line it is on is decided in integers before anything
-is drawn. Pictures show the records that they are given: they are for the holder's eyes, or for public data.
+Which cell is where, what it gets wrong and which side of a line it is on is decided in integers before
+anything is drawn. Pictures show the records that they are given: they are for the holder's eyes, or for
+public data.
 """

@@ -43,16 +43,16 @@ def axes_of(ax: Any) -> Any:
     return pyplot.gca() if ax is None else ax
 
 
-def shades(name: str) -> Any:
-    """Return a colour map: "mistakes" from few (light) to many (dark), or "members", one colour each."""
+def shades(name: str, count: int = 20) -> Any:
+    """Return a colour map: "mistakes" and "alive" from few to many, or "members", a colour for each."""
     from matplotlib import colormaps
-    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 
     if name == "mistakes":
         return LinearSegmentedColormap.from_list("mistakes", ["#F7F5EE", "#C9CBCB", "#7F868F"])
     if name == "alive":
         return LinearSegmentedColormap.from_list("alive", ["#0B5345", "#3BA17C", "#CFE8B5"])
-    return colormaps["tab20"]
+    return ListedColormap([colormaps["tab20"]((7 * i) % 20) for i in range(count)])
 
 
 def path_of(geometry: Any) -> Any:
@@ -127,7 +127,7 @@ def hull(ax: Any, chart: Chart, vectors: NDArray[Any], colour: str, label: str) 
 def dots(ax: Any, chart: Chart, vectors: NDArray[Any], colour: str, **style: Any) -> Any:
     """Mark the directions of vectors; those out of view are left out."""
     places = chart.project(vectors) if len(vectors) else np.zeros((0, 2))
-    size = 9.0 * min(1.0, max(0.15, 250 / max(1, len(vectors))))
+    size = 30.0 * min(1.0, max(0.045, 75 / max(1, len(vectors))))
     options = {"s": size, "linewidths": 0.0, "zorder": 7, **style}
     return ax.scatter(places[:, 0], places[:, 1], color=colour, **options)
 
@@ -135,7 +135,7 @@ def dots(ax: Any, chart: Chart, vectors: NDArray[Any], colour: str, **style: Any
 def separator(
     ax: Any, chart: Chart, A: NDArray[Any], B: NDArray[Any]
 ) -> tuple[Any, Hyperplane | CommonPoint | None]:
-    """Draw the plane between the cones of A and B, or a star at a common point, with its exact certificate."""
+    """Draw the plane between the cones of A and B, or a star at a common point; return the proof, too."""
     if not (len(A) and len(B)):
         return None, None
     proof = separate(A, B, kind="cone")
@@ -145,9 +145,8 @@ def separator(
     if proof.pure:
         return None, proof
     star = {"marker": "*", "s": 190.0, "zorder": 9, "linewidths": 0.9, "edgecolors": COLOURS["ink"]}
-    return dots(
-        ax, chart, np.array([proof.point], dtype=object), "#FFD60A", label="common point", **star
-    ), proof
+    point = np.array([proof.point], dtype=object)
+    return dots(ax, chart, point, "#FFD60A", label="common point", **star), proof
 
 
 def frame(ax: Any, chart: Chart) -> None:
@@ -178,3 +177,31 @@ def line_entry(colour: Any, label: str, **style: Any) -> Any:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], color=colour, label=label, **style)
+
+
+def legend(ax: Any, entries: Sequence[Any]) -> None:
+    """Put a legend below the axes, in one or two rows."""
+    columns = len(entries) if len(entries) < 4 else (len(entries) + 1) // 2
+    ax.legend(
+        handles=list(entries),
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.02 if not ax.get_xlabel() else -0.13),
+        ncols=columns,
+        fontsize="small",
+        frameon=False,
+        handlelength=1.6,
+        columnspacing=1.4,
+    )
+
+
+def write(ax: Any, geometries: Sequence[Any], values: NDArray[Any]) -> None:
+    """Write a number into each geometry."""
+    for geometry, value in zip(geometries, values, strict=True):
+        place = geometry.centroid if geometry.contains(geometry.centroid) else geometry.point_on_surface()
+        note(ax, (place.x, place.y), f"{int(value)}")
+
+
+def note(ax: Any, place: Sequence[float], text: str, **style: Any) -> Any:
+    """Write a short text at a place."""
+    options = {"ha": "center", "va": "center", "fontsize": 8, "zorder": 9, "color": COLOURS["ink"], **style}
+    return ax.text(place[0], place[1], text, **options)

@@ -20,6 +20,9 @@ from geomdp.geometry.containers import Containers
 from geomdp.plot import artists as art
 from geomdp.plot.artists import COLOURS
 
+#: Gaps between neighbours up to twice this width, from arcs drawn by chords, are closed in outlines.
+_SEAM = 2e-3
+
 
 @dataclass(frozen=True)
 class ConesPicture:
@@ -83,7 +86,11 @@ def cones(family: Containers, *, view: str = "auto", ax: Any = None) -> ConesPic
     polygons = tuple(where.polygon(_rays(cone)) for parts in family.cones for cone in parts)
     style = {"edgecolors": "white", "linewidths": 0.5, "alpha": 0.9}
     tiling = art.fill(
-        axes, polygons, array=np.array(owners, dtype=np.float64), cmap=art.shades("members"), **style
+        axes,
+        polygons,
+        array=np.array(owners, dtype=np.float64),
+        cmap=art.shades("members", len(family)),
+        **style,
     )
     tiling.set_clim(0, max(1, len(family) - 1))
     outlines = [_outline([p for p, o in zip(polygons, owners, strict=True) if o == i]) for i in set(owners)]
@@ -179,7 +186,7 @@ def _left_out(parts: NDArray[np.float64]) -> list[Ray]:
 def _outline(polygons: Sequence[Any]) -> Any:
     import shapely
 
-    return shapely.union_all(shapely.buffer(np.array(polygons, dtype=object), 1e-7))
+    return shapely.buffer(shapely.union_all(shapely.buffer(np.array(polygons, dtype=object), _SEAM)), -_SEAM)
 
 
 def _legend(ax: Any, groups: dict[str, tuple[Any, str]], *, with_halfspace: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,11 @@ from geomdp.plot.artists import COLOURS
 if TYPE_CHECKING:
     from geomdp.geometry.convex import CommonPoint, Hyperplane
 
+Progress = Callable[[float], None] | None
+
 PARTIES = ("Alice", "Bob")
+#: Pictures of at most this many cells have the mistakes written into them.
+MOST_NUMBERS = 40
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ def tiles(
     centre: Any = None,
     extent: float | None = None,
     limit: int | None = None,
+    progress: Progress = None,
 ) -> Tiles:
     """Return the cells of the dual arrangement that are in view, one for each labelling.
 
@@ -91,6 +96,7 @@ def tiles(
         centre: d numbers, the direction in the middle.
         extent: half the width of the picture: the tangent of the angle for "central", at most 2 for "sphere".
         limit: most cells in view; 100,000 by default.
+        progress: told the fraction done.
 
     Raises:
         ArgumentError: when d is not 2 or 3, or on a view that does not suit d.
@@ -109,13 +115,19 @@ def tiles(
         raise ArgumentError("W", "of dimension d = 2 or 3", f"of d = {W.domain.d}")
     points = W.domain.points
     where = chart(balanced(points), view=view, focus=focus, centre=centre, extent=extent)
-    found = cells(points, where.window(), limit=limit)
+    cutting = None if progress is None else (lambda done: progress(0.2 * done))
+    found = cells(points, where.window(), limit=limit, progress=cutting)
     pieces: dict[bytes, list[Any]] = {}
-    for cell, pattern in zip(found, _patterns(points, [cell.inside for cell in found]), strict=True):
+    patterns = _patterns(points, [cell.inside for cell in found])
+    for i, (cell, pattern) in enumerate(zip(found, patterns, strict=True)):
         pieces.setdefault(pattern, []).append(where.polygon(cell.rays))
+        if progress is not None and i % 256 == 0:
+            progress(0.2 + 0.8 * i / len(found))
     number = {row.tobytes(): i for i, row in enumerate(W.packed)}
     numbers = np.array([number[pattern] for pattern in pieces], dtype=np.int64)
     polygons = tuple(_united(parts) for parts in pieces.values())
+    if progress is not None:
+        progress(1.0)
     return Tiles(W, where, polygons, numbers, _thin(W))
 
 
@@ -129,20 +141,21 @@ def arrangement(
     centre: Any = None,
     extent: float | None = None,
     limit: int | None = None,
+    progress: Progress = None,
     ax: Any = None,
 ) -> DualPicture:
-    """Draw weight space: cells by pooled mistakes, both parties' low-error regions, hulls, what separates them.
+    """Draw weight space: cells by pooled mistakes, low-error regions, their hulls, and what separates these.
 
     A cell is one labelling of the domain. Alice's region are the cells of G_A = {w : f_A(w) <= k}, the dots
-    their representatives, the outline the cone of the dots; so for Bob. If opt > (d + 1) k the cones of G_A
-    and G_B cannot meet (paper, Lemma 4.4, sharpened for cones), and the separating plane is drawn. Where they
-    meet there is a star at a common point, which errs on opt records at least.
+    their representatives, the outline the cone of the dots; so for Bob. On pointed domains the cones of G_A
+    and G_B cannot meet if opt > (d + 1) k and both are there (paper, Lemma 4.4, for hulls): the separating
+    plane is drawn. Where they do meet there is a star at a common point.
 
     Args:
         W: all labellings of a domain with d = 2 or 3, best asked for with ``generic=True``.
         S_A, S_B: the parties' samples on the domain.
         k: largest number of mistakes in a region, or a pair; by default the largest k with (d + 1) k < opt.
-        view, centre, extent, limit: as in :func:`tiles`; the regions are the focus.
+        view, centre, extent, limit, progress: as in :func:`tiles`; the regions are the focus.
         ax: matplotlib axes.
 
     Returns:
@@ -171,10 +184,10 @@ def arrangement(
     groups = {"Alice": np.flatnonzero(f["Alice"] <= k_A), "Bob": np.flatnonzero(f["Bob"] <= k_B)}
     chosen = {name: W.weights[group] for name, group in groups.items()}
     focus = np.vstack(list(chosen.values()))
-    seen = tiles(W, view=view, focus=focus, centre=centre, extent=extent, limit=limit)
+    seen = tiles(W, view=view, focus=focus, centre=centre, extent=extent, limit=limit, progress=progress)
     floor = art.ground(axes, seen.polygons, total[seen.numbers], "mistakes")
     _draw_thin(axes, seen, total, floor)
-    both = np.intersect1d(*groups.values())
+    both = np.intersect1d(groups["Alice"], groups["Bob"])
     parts = {name: np.setdiff1d(group, both) for name, group in groups.items()} | {"both": both}
     border = art.edge(len(seen.polygons))
     regions = {
@@ -189,9 +202,23 @@ def arrangement(
         hulls[name] = art.hull(axes, seen.chart, vectors, _darker(COLOURS[name]), f"{name}'s hull")
     separator, proof = art.separator(axes, seen.chart, chosen["Alice"], chosen["Bob"])
     art.frame(axes, seen.chart)
-    axes.set_title(f"opt = {opt} mistakes, regions of at most {_pair(bounds)}")
+    if len(seen.polygons) <= MOST_NUMBERS:
+        art.write(axes, seen.polygons, total[seen.numbers])
+    elif seen.chart.view == "sphere":
+        _name_constants(axes, seen)
+    axes.set_title(f"opt = {opt:,}; regions of at most {_pair(bounds)} mistakes")
     _legend_of_regions(axes, bounds, parts, proof)
     return DualPicture(axes, seen, floor, regions, hulls, separator, proof)
+
+
+def _name_constants(ax: Any, seen: Tiles) -> None:
+    """Mark the cells of the two constant classifiers, for orientation."""
+    ones = seen.W.packed[seen.numbers]
+    full = np.packbits(np.ones(seen.W.domain.m, dtype=np.uint8))
+    for text, row in (("all +", full), ("all \N{MINUS SIGN}", 0 * full)):
+        for i in np.flatnonzero((ones == row).all(axis=1)):
+            place = seen.polygons[i].representative_point()
+            art.note(ax, (place.x, place.y), text, style="italic")
 
 
 def _bounds(k: int | tuple[int, int] | None, default: int) -> tuple[int, int]:
@@ -202,7 +229,8 @@ def _bounds(k: int | tuple[int, int] | None, default: int) -> tuple[int, int]:
 
 
 def _pair(bounds: tuple[int, int]) -> str:
-    return str(bounds[0]) if bounds[0] == bounds[1] else f"{bounds[0]} (Alice) and {bounds[1]} (Bob)"
+    a, b = bounds
+    return f"{a:,}" if a == b else f"{a:,} (Alice) and {b:,} (Bob)"
 
 
 def _patterns(points: NDArray[Any], vectors: Sequence[Ray]) -> list[bytes]:
@@ -248,7 +276,7 @@ def _legend_of_regions(ax: Any, bounds: tuple[int, int], parts: Mapping[str, Any
     from geomdp.geometry.convex import Hyperplane
 
     entries = [
-        art.patch_entry(COLOURS[name], f"{name}: at most {bound}", alpha=0.55)
+        art.patch_entry(COLOURS[name], f"{name}: at most {bound:,}", alpha=0.55)
         for name, bound in zip(PARTIES, bounds, strict=True)
     ]
     if len(parts["both"]):
@@ -259,4 +287,4 @@ def _legend_of_regions(ax: Any, bounds: tuple[int, int], parts: Mapping[str, Any
     elif proof is not None and not proof.pure:
         star = {"marker": "*", "markersize": 12, "markeredgecolor": COLOURS["ink"], "linestyle": ""}
         entries.append(art.line_entry("#FFD60A", "common point", **star))
-    ax.legend(handles=entries, loc="best", fontsize="small", framealpha=0.92)
+    art.legend(ax, entries)

@@ -33,7 +33,6 @@ from geomdp.testers.elimination_plan import (
     paper_constants,
 )
 from geomdp.testers.elimination_rounds import (
-    RATIOS,
     Finish,
     Menus,
     Round,
@@ -41,6 +40,7 @@ from geomdp.testers.elimination_rounds import (
     members,
     next_step,
     paper_step,
+    ratios,
 )
 
 #: Domains with more dichotomies than this are not enumerated.
@@ -119,7 +119,10 @@ class HalfspaceElimination(Tester):
     Guarantee. Match with probability >= 1 - beta if opt <= tolerance, Far with probability >= 1 - beta if
     opt >= resolution, for mixed or disjoint labels and any numbers of records. With
     guarantee="unless-inconclusive" the menus of later rounds are assumed to be no larger than those of the
-    first; a run that finds otherwise and cannot pay ends in "Inconclusive".
+    first; a run that finds otherwise and cannot pay ends in "Inconclusive". The analytic guarantee holds for
+    whatever menus occur, because the exact lists are always affordable; a run whose candidates can neither be
+    cut cheaply enough nor be listed (d = 3: more than 340 of them) stops with CapacityError and no answer.
+    None has been seen to. That event depends on public facts only.
 
     Args:
         setting: the public setting.
@@ -299,7 +302,7 @@ def _first_menus(domain: Domain, progress: Progress) -> tuple[Cutting, ...]:
     menus = _menus(domain)
     n = len(menus.weights)
     found = []
-    for i, ratio in enumerate(RATIOS[:2]):
+    for i, ratio in enumerate(ratios(domain.d)[:2]):
         if int(ratio * n) > n // 2:
             try:
                 menu = menus.get(np.arange(n, dtype=np.int64), n // 2, int(ratio * n), "cones")

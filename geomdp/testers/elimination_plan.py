@@ -358,7 +358,7 @@ def game(
 def _list_prices(
     candidates: int, d: int, share: float, unit: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ascending (prices, reach): reach[i] is the largest N whose exact lists cost at most prices[i]."""
+    """Return ascending (prices, reach): reach[i] is the largest N whose lists cost at most prices[i]."""
 
     def price(n: int) -> int:
         return math.ceil(round_cost(2 * cover_pairs(n, d) + 1, share) / unit)

@@ -28,10 +28,15 @@ from geomdp.testers.elimination_plan import (
     finish_cut,
 )
 
-#: Sets with at most this many pairs of halfspace subsets are listed, larger ones cut by cones.
-LISTED = 2_000
-#: Ratios of the menus that are tried, the usual one first.
-RATIOS = (Fraction(14, 25), Fraction(3, 5), Fraction(27, 50), Fraction(13, 20))
+#: Sets with (pairs of halfspace subsets) * (candidates) up to this are listed, larger ones cut by cones.
+LISTED = 150_000
+#: Ratios of the menus that are tried, by dimension, the usual one first: small ones need fewer rounds, but
+#: the number of cones grows like (2 ratio - 1)^(1-d).
+RATIOS = {
+    3: (Fraction(14, 25), Fraction(3, 5), Fraction(27, 50), Fraction(13, 20)),
+    4: (Fraction(7, 10), Fraction(13, 20), Fraction(3, 4), Fraction(3, 5)),
+    5: (Fraction(3, 4), Fraction(4, 5), Fraction(7, 10)),
+}
 #: Failure probabilities that are tried for a round, as multiples of the calibration's share.
 SHARES = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 1 / 32)
 #: A pair of halves is taken at once if it leaves this share of the poorer budget unneeded.
@@ -93,6 +98,11 @@ class State:
     left: dict[str, Fraction]
     risk: float
     rounds: int = 0
+
+
+def ratios(d: int) -> tuple[Fraction, ...]:
+    """Return the ratios that are tried in dimension d."""
+    return RATIOS[min(max(d, 3), 5)]
 
 
 class Menus:
@@ -157,7 +167,7 @@ def next_step(menus: Menus, state: State, plan: Calibration) -> Round | Finish |
         return None if best is None else best[1]
     raise CapacityError(
         "domain",
-        f"one whose candidates can be cut, or listed with at most {MOST_LISTED} pairs",
+        f"one whose candidates can be cut, or listed with at most {MOST_LISTED // n} pairs",
         f"one with {n} candidates that need {cover_pairs(n, menus.weights.shape[1])}",
         "Use the tester that may answer Inconclusive, or a coarser grid.",
     )
@@ -176,9 +186,9 @@ def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair
     """Yield pairs of menus: halves, then the table's own proportions, then other ratios and full lists."""
     n, d = len(state.alive), menus.weights.shape[1]
     pairs = cover_pairs(n, d)
-    tries: list[tuple[Fraction, str]] = [(Fraction(1), "list")] if pairs <= LISTED else []
-    tries += [(2 * ratio, "cones") for ratio in RATIOS if int(ratio * n) > n // 2]
-    tries += [(Fraction(1), "list")] if LISTED < pairs <= MOST_LISTED and not plan.game.assumed else []
+    tries: list[tuple[Fraction, str]] = [(Fraction(1), "list")] if pairs * n <= LISTED else []
+    tries += [(2 * ratio, "cones") for ratio in ratios(d) if int(ratio * n) > n // 2]
+    tries += [(Fraction(1), "list")] if LISTED < pairs * n <= MOST_LISTED and not plan.game.assumed else []
     for swell, method in tries:
         spare = int((swell - 1) * n) // 2
         try:

@@ -36,3 +36,36 @@ def point_set_pairs(*, most_d=4, most=6):
         return d, A, B
 
     return pairs()
+
+
+def degenerate_point_sets(*, most_d=4, most=8):
+    """1..most integer points of one dimension; repeated, collinear and coplanar points are frequent."""
+
+    @st.composite
+    def sets(draw):
+        d = draw(st.integers(1, most_d))
+        small = st.integers(-2, 2)
+        points = draw(st.lists(st.lists(small, min_size=d, max_size=d), min_size=1, max_size=most))
+        for _ in range(draw(st.integers(0, 2))):  # a point on the line through two others
+            a, b = draw(st.sampled_from(points)), draw(st.sampled_from(points))
+            points.append([2 * y - x for x, y in zip(a, b, strict=True)])
+        return points
+
+    return sets()
+
+
+def tanner_graphs(*, most_variables=8, most_checks=8):
+    """Tanner graphs with isolated variables, empty, repeated and single-variable checks."""
+
+    @st.composite
+    def graphs(draw):
+        from lp_gadgets.tanner import TannerCode
+
+        K = draw(st.integers(1, most_variables))
+        check = st.sets(st.integers(0, K - 1), max_size=K).map(lambda s: tuple(sorted(s)))
+        checks = draw(st.lists(check, max_size=most_checks))
+        if checks and draw(st.booleans()):
+            checks.append(draw(st.sampled_from(checks)))
+        return TannerCode(K, tuple(checks))
+
+    return graphs()

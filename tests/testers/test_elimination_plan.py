@@ -51,12 +51,12 @@ def test_certified_resolution_beats_the_targets() -> None:
 
 def test_resolution_is_what_the_separation_lemma_allows() -> None:
     """Resolution = (d+1) k + 1 with cap K = k + 1, and it moves the right way with every argument."""
-    base = calibrate(2566, 3, ONE, TENTH)
+    base = calibrate(174, 3, ONE, TENTH)
     assert base.resolution == 4 * (base.cap - 1) + 1
-    assert calibrate(2566, 3, 2 * ONE, TENTH).resolution < base.resolution
-    assert calibrate(2566, 3, ONE, TENTH / 10).resolution > base.resolution
+    assert calibrate(174, 3, 2 * ONE, TENTH).resolution < base.resolution
+    assert calibrate(174, 3, ONE, TENTH / 10).resolution > base.resolution
     assert calibrate(40_150, 3, ONE, TENTH).resolution > base.resolution
-    raised = calibrate(2566, 3, ONE, TENTH, tolerance=25)
+    raised = calibrate(174, 3, ONE, TENTH, tolerance=25)
     assert raised.cap == base.cap + 25
     assert raised.resolution == base.resolution + 100
 

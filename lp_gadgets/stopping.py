@@ -1,0 +1,316 @@
+"""The stopping distance of a Tanner graph, exactly: exhaustive search with symmetry, and its proof.
+
+A stopping set is a set of variables that no check meets exactly once. The least size s_min of a non-empty
+one is the exact erasure threshold of every instance built on the graph: s_min - 1 erasures are always
+harmless, and some s_min are not. Deciding whether s_min <= w is NP-complete, so the search is exponential;
+it is organised so that graphs of a few hundred variables are within reach.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.errors import ArgumentError, CertificateError, describe
+from lp_gadgets.stopping_beam import small_stopping_set
+from lp_gadgets.stopping_proof import StoppingProof, overlap_of, shares_of, stages_of, verify_lower
+
+if TYPE_CHECKING:
+    from lp_gadgets.tanner import TannerCode
+
+Progress = Callable[[float], None]
+
+#: Positions between two looks at the clock: a fraction of a second.
+SLICE = 1 << 18
+
+#: Longest proof log, in decisions (up to two bytes each); the verifier decides for itself beyond it.
+MAX_DECISIONS = 1 << 25
+
+#: Factor by which the search grows with each unit of size, for the progress report only.
+GROWTH = 3.6
+
+
+@dataclass(frozen=True)
+class StoppingDistance:
+    """The least size of a non-empty stopping set: lower <= s_min <= upper, with its reasons.
+
+    Attributes:
+        lower, upper: certain bounds; equal when the search was completed. A graph without a non-empty
+            stopping set (every erased set can be recovered) has both equal to K + 1.
+        witness: a stopping set of ``upper`` variables, in increasing order; empty when there is none at all.
+        proof: the exhaustive search behind ``lower``, to be replayed by
+            :func:`lp_gadgets.stopping_proof.verify_lower`.
+        positions: number of positions that were searched.
+        seconds: wall time.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> code = TannerCode.geometry("Fano")
+        >>> found = code.stopping_distance()
+        >>> found.value, code.is_stopping_set(found.witness), found.verify(code)
+        (4, True, True)
+    """
+
+    lower: int
+    upper: int
+    witness: tuple[int, ...]
+    proof: StoppingProof = field(repr=False)
+    positions: int = field(compare=False)
+    seconds: float = field(compare=False)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two bounds agree."""
+        return self.lower == self.upper
+
+    @property
+    def value(self) -> int | None:
+        """The stopping distance, None when only bounds are known."""
+        return self.lower if self.exact else None
+
+    def verify(self, code: TannerCode) -> bool:
+        """Return True if the witness and the proof hold for the graph; no compiled code is used.
+
+        Raises:
+            CertificateError: naming what fails.
+        """
+        if self.witness or self.upper <= code.K:
+            if len(set(self.witness)) != self.upper or not self.witness:
+                raise CertificateError(f"Step 'witness': it does not have {self.upper} variables.")
+            if not code.is_stopping_set(self.witness):
+                raise CertificateError("Step 'witness': some check meets it exactly once.")
+        if self.proof.lower != self.lower or self.lower > self.upper:
+            raise CertificateError("Step 'bounds': the proof is about another lower bound.")
+        return verify_lower(code, self.proof)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON values, proof included.
+
+        Example:
+            >>> from lp_gadgets.tanner import TannerCode
+            >>> found = TannerCode.geometry("Fano").stopping_distance()
+            >>> StoppingDistance.from_dict(found.to_dict()) == found
+            True
+        """
+        return {
+            "lower": self.lower,
+            "upper": self.upper,
+            "witness": list(self.witness),
+            "proof": self.proof.to_dict(),
+            "positions": self.positions,
+            "seconds": self.seconds,
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> StoppingDistance:
+        """Return the result of :meth:`to_dict`.
+
+        Raises:
+            CertificateError: when a part is missing or of another type.
+        """
+        try:
+            return cls(
+                int(data["lower"]),
+                int(data["upper"]),
+                tuple(int(v) for v in data["witness"]),
+                StoppingProof.from_dict(data["proof"]),
+                int(data["positions"]),
+                float(data["seconds"]),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise CertificateError("Step 'reading': a part of the stopping distance is missing.") from None
+
+
+def stopping_distance(
+    code: TannerCode, time_limit: float | None = None, progress: Progress | None = None, log: bool = True
+) -> StoppingDistance:
+    """Return the least size of a non-empty stopping set of a Tanner graph, with a proof.
+
+    For w = 1, 2, ... all positions are searched that could lead to a stopping set of at most w variables,
+    until there is one (or the best random one is known to be least). Stage by stage, one variable of an
+    orbit of the named symmetries is chosen and the orbits of earlier stages are excluded: a stopping set
+        that meets the orbit
+    and none of the earlier ones has an image that contains the chosen variable. In a stage the search
+    branches on a check that is touched once, and cuts by the rules of :mod:`lp_gadgets.stopping_proof`.
+
+    Args:
+        code: the graph.
+        time_limit: seconds after which the search stops with an interval, or None.
+        progress: told a rough fraction of the work done, in [0, 1].
+        log: keep the decisions, so that the proof is replayed and not searched again (one byte per decision
+            for graphs of up to 256 checks, else two).
+
+    Returns:
+        The distance, or certified bounds when the time did not suffice.
+
+    Raises:
+        ArgumentError: when the time limit is not a number >= 0.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> TannerCode(4, ((0, 1), (1, 2), (2, 3), (0, 3))).stopping_distance().witness
+        (0, 1, 2, 3)
+    """
+    numeric = isinstance(time_limit, (int, float)) and not isinstance(time_limit, bool)
+    if time_limit is not None and not (numeric and time_limit >= 0):
+        raise ArgumentError("time_limit", "a number of seconds >= 0 or None", describe(time_limit))
+    started = time.perf_counter()
+    deadline = math.inf if time_limit is None else started + time_limit
+    search = _Search(code)
+    witness = small_stopping_set(code)
+    upper = len(witness) or code.K + 1
+    proof, positions, limit = StoppingProof.empty(code), 0, 0
+    while limit + 1 < upper and witness:
+        limit += 1
+        outcome = search.run(limit, upper - 1, deadline, progress, log)
+        positions += outcome.positions
+        if outcome.proof is not None:
+            proof = outcome.proof
+        elif outcome.found is not None:
+            witness, upper = outcome.found, len(outcome.found)
+            break
+        else:
+            break
+    if not witness:
+        proof = StoppingProof.none_at_all(code)
+    if progress is not None:
+        progress(1.0)
+    return StoppingDistance(proof.lower, upper, witness, proof, positions, time.perf_counter() - started)
+
+
+def select(codes: Iterable[TannerCode]) -> TannerCode:
+    """Return the graph with the greatest stopping distance, of these the first.
+
+    A graph is dropped as soon as it shows a stopping set that is no larger than the best distance so far.
+
+    Raises:
+        ArgumentError: when there is no graph.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> codes = [TannerCode.geometry(name) for name in ("Fano", "EG(2,4)", "PG(2,2)")]
+        >>> select(codes).name
+        'geometry:EG(2,4)'
+    """
+    best: TannerCode | None = None
+    record = 0
+    for code in codes:
+        upper = len(small_stopping_set(code, width=100, beams=1)) or code.K + 1
+        if record < upper <= code.K:
+            upper = len(small_stopping_set(code))
+        search = _Search(code) if record < upper <= code.K else None
+        # No larger record than `limit` is certain until the search says that there is no set of that size.
+        for limit in range(max(1, record), code.K + 1):
+            if search is None or limit >= upper:
+                break
+            found = search.run(limit, limit, math.inf, None, False).found
+            if found is not None:
+                upper = len(found)
+        if upper > record:
+            best, record = code, upper
+    if best is None:
+        raise ArgumentError("codes", "at least one Tanner graph", "none")
+    return best
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What one exhaustion brought: a stopping set, a proof that there is none, or neither (time)."""
+
+    positions: int
+    found: tuple[int, ...] | None = None
+    proof: StoppingProof | None = None
+
+
+class _Search:
+    """The arrays of one graph, and the search at one size after another."""
+
+    def __init__(self, code: TannerCode) -> None:
+        from lp_gadgets import _kernels
+
+        self.kernels, self.code = _kernels, code
+        K, M = code.K, code.M
+        self.degree = np.array(code.variable_degrees, dtype=np.int32)
+        size = np.array(code.check_degrees, dtype=np.int32)
+        self.graph = _padded(code.neighbours), _padded(code.checks), size
+        self.overlap, self.shares = overlap_of(code), shares_of(code)
+        self.roots, self.rank = stages_of(code)
+        top, widest = int(self.degree.max()), max(1, int(size.max(initial=0)))
+        self.V = np.zeros((K, 4), np.int32)
+        self.V[:, _kernels.DEGREE] = self.degree
+        self.now, self.frames = np.zeros(_kernels.SCALARS, np.int64), np.zeros((K + 2, 4), np.int32)
+        table, singles = np.zeros((top + 1, top + 1), np.int32), np.zeros(M + 1, np.int32)
+        self.position = self.V, np.zeros((M, 2), np.int32), table, singles, self.now
+        good, removed = np.zeros((K + 2, widest), np.bool_), np.zeros(K + 1, np.int32)
+        self.path = self.frames, good, removed, np.zeros(M, np.int64)
+
+    def run(self, limit: int, last: int, deadline: float, progress: Progress | None, log: bool) -> _Outcome:
+        """Search all stages for a stopping set of at most ``limit`` variables.
+
+        Args:
+            limit: size to exhaust.
+            last: greatest size that will be asked for (for the progress report).
+            deadline: instant at which to stop.
+            progress: told the fraction of the work done.
+            log: collect the decisions.
+        """
+        k, now = self.kernels, self.now
+        rules = limit, self.overlap, self.shares
+        depths, checks = np.empty(SLICE, np.uint16), np.empty(SLICE, np.uint16)
+        pieces: list[tuple[NDArray[np.uint16], NDArray[np.uint16]]] = []
+        positions = decisions = 0
+        share = _stage_shares(self.rank, len(self.roots), limit)
+        for stage, root in enumerate(self.roots):
+            k.begin(self.rank, stage, root, *self.graph, *self.position)
+            status = k.PAUSED
+            while status == k.PAUSED:
+                if time.perf_counter() > deadline:
+                    return _Outcome(positions)
+                status = k.explore(*rules, *self.graph, *self.position, *self.path, depths, checks)
+                positions += int(now[k.NODES])
+                logged = int(now[k.LOGGED])
+                decisions += logged
+                if log and decisions <= MAX_DECISIONS:
+                    pieces.append((depths[:logged].copy(), checks[:logged].copy()))
+                if progress is not None and status == k.PAUSED:
+                    within = share[stage] + (share[stage + 1] - share[stage]) * self._within()
+                    progress(GROWTH ** (limit - last) * (1 / GROWTH + (1 - 1 / GROWTH) * within))
+            if status == k.FOUND:
+                return _Outcome(
+                    positions, found=tuple(np.flatnonzero(self.V[:, k.STATE] == k.CHOSEN).tolist())
+                )
+        if not log or decisions > MAX_DECISIONS:
+            return _Outcome(positions, proof=StoppingProof.of(self.code, limit, None, None))
+        depth = np.concatenate([piece[0] for piece in pieces]) if pieces else depths[:0]
+        check = np.concatenate([piece[1] for piece in pieces]) if pieces else checks[:0]
+        return _Outcome(positions, proof=StoppingProof.of(self.code, limit, depth, check))
+
+    def _within(self) -> float:
+        """Return roughly the fraction of the current stage that is done, from the first frames."""
+        fraction, width = 0.0, 1.0
+        for d in range(min(4, int(self.now[self.kernels.DEPTH]))):
+            check, place = int(self.frames[d, 0]), int(self.frames[d, 1])
+            width /= max(1, int(self.graph[2][check]))
+            fraction += (place - 1) * width
+        return fraction
+
+
+def _padded(lists: tuple[tuple[int, ...], ...]) -> NDArray[np.int32]:
+    """Return lists of different lengths as the rows of one array, zeros behind."""
+    table = np.zeros((len(lists), max(1, *map(len, lists)) if lists else 1), np.int32)
+    for i, entries in enumerate(lists):
+        table[i, : len(entries)] = entries
+    return table
+
+
+def _stage_shares(rank: NDArray[np.int64], stages: int, limit: int) -> list[float]:
+    """Return the rough fraction of the work that is done before each stage, then 1."""
+    left = [float((rank >= stage).sum()) ** limit for stage in range(stages)]
+    sums = np.concatenate([[0.0], np.cumsum(left)])
+    return [float(x) for x in sums / sums[-1]]

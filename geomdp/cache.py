@@ -14,14 +14,12 @@ import os
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-#: Change this whenever the meaning of a cached table changes.
-TABLE_VERSION = 1
 
 
 def folder() -> Path:
@@ -30,6 +28,15 @@ def folder() -> Path:
     if named:
         return Path(named)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "geomdp"
+
+
+@lru_cache(maxsize=1)
+def code_version() -> str:
+    """Return a hash of the package's own source: a changed line of code never meets an old table."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:20]
 
 
 def cached(key: Mapping[str, Any], compute: Callable[[], NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -49,9 +56,7 @@ def cached(key: Mapping[str, Any], compute: Callable[[], NDArray[np.int64]]) -> 
         >>> again.tolist()
         [0, 1, 2]
     """
-    from geomdp import __version__
-
-    text = json.dumps({**key, "code": __version__, "tables": TABLE_VERSION}, sort_keys=True)
+    text = json.dumps({**key, "code": code_version()}, sort_keys=True)
     path = folder() / f"{hashlib.sha256(text.encode()).hexdigest()[:40]}.npz"
     stored = _load(path, text)
     if stored is not None:

@@ -63,7 +63,8 @@ def progressive_edge_growth(K: int, dv: int, dc: int, seed: int) -> tuple[tuple[
 
     Each new edge of a variable goes to a check with room that is not yet reached from the variable, else to
     one of those reached last; ties go to the least degree, then to chance. When only checks that the
-    variable already has are left with room, the edge repeats and is exchanged afterwards.
+    variable already has are left with room, the edge repeats and is exchanged afterwards; so is an edge of
+    a twin.
     """
     rng = np.random.default_rng([seed, K, dv, dc, 2])
     M = K * dv // dc
@@ -81,7 +82,36 @@ def progressive_edge_growth(K: int, dv: int, dc: int, seed: int) -> tuple[tuple[
             checks[c].append(v)
             own[v].append(c)
     separate_repeats(checks, rng)
+    separate_twins(checks, rng)
     return tuple(map(tuple, checks))
+
+
+def separate_twins(checks: list[list[int]], rng: np.random.Generator) -> None:
+    """Exchange variables between checks, in place, until no two variables share all checks, or give up.
+
+    The graph must be simple, and stays so; degrees stay. Small dense graphs have twins whatever is done.
+    """
+    for _ in range(ATTEMPTS):
+        seen: dict[tuple[int, ...], int] = {}
+        for v in sorted({v for row in checks for v in row}):
+            own = tuple(c for c, row in enumerate(checks) if v in row)
+            if own in seen:
+                break
+            seen[own] = v
+        else:
+            return
+        pairs = [
+            (c, e, w)
+            for c in own
+            for e in range(len(checks))
+            if v not in checks[e]
+            for w in checks[e]
+            if w not in checks[c]
+        ]
+        if not pairs:
+            return
+        c, e, w = pairs[int(rng.integers(len(pairs)))]
+        checks[c][checks[c].index(v)], checks[e][checks[e].index(w)] = w, v
 
 
 def _depths(v: int, checks: list[list[int]], own: list[list[int]]) -> list[int]:

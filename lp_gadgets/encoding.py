@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, CapacityError, check_choice
-from lp_gadgets.facet_rows import TINY, check_enumerable, facet_rows, facet_size
+from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check_integer
+from lp_gadgets.facet_rows import TINY, check_enumerable, facet_rows, facet_size, separates
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import Rows, Size, named_rows, stack
 
@@ -70,6 +70,42 @@ class Encoding:
         reals = len(self.sums) * self.relation.embedding.dimension
         return Size(len(self.rows), self.rows.roles.count("bound"), len(self.sums), reals, True)
 
+    def gains(self, position: int) -> tuple[int, ...] | None:
+        """Return how far an error can grow: factors g_j that bound one deficit by the others.
+
+        At every point that satisfies the rows, and for every tuple of the relation with deficits delta_j,
+
+            delta_i <= sum over j of g_j delta_j,    g_i = 0.
+
+        Facets: decompose the point over the tuples. The weight of those that differ from the given tuple at j
+        is at most delta_j, as a deficit is >= 1 there; those that differ at i differ elsewhere too; and a
+        deficit is at most M. So g_j = M, or 1 where the relation separates into bits. Implications: the rows
+        say it with g_j = M. Trees: one factor of the node for every node on the way from j to i.
+
+        Args:
+            position: i, a position of the relation's tuples.
+
+        Returns:
+            g_j for every position j; None if the others do not determine position i.
+
+        Example:
+            >>> from lp_gadgets.embedding import Embedding
+            >>> encode(Relation.check(4, Embedding(4)), "tree").gains(0)
+            (0, 9, 81, 81)
+        """
+        relation = self.relation
+        check_integer("position", position, 0, len(relation.names) - 1)
+        if not relation.determined(position):
+            return None
+        _, most = relation.deficits(position)
+        if self.kind in ("facets", "tree") and separates(relation):
+            most = 1
+        if self.sums:
+            steps = _nodes_between(relation.symbols, position)
+        else:
+            steps = [int(j != position) for j in range(len(relation.names))]
+        return tuple(most**step if step else 0 for step in steps)
+
     def lift(self, tuples: Any) -> NDArray[np.int64]:
         """Return the point of every tuple, auxiliary symbols included: (N, number of variables).
 
@@ -96,7 +132,7 @@ def encode(
         relation: the relation.
         encoding: "facets", "tree", "implications" or "implication tree"; trees are for checks. A tree over
             three symbols or fewer is its only node.
-        progress: told the fraction done where facets are enumerated.
+        progress: told the fraction done.
 
     Raises:
         ArgumentError: on an unknown encoding, or a tree for a relation that is no check.
@@ -114,11 +150,11 @@ def encode(
     check_choice("encoding", encoding, ENCODINGS)
     _check_size(relation, encoding)
     if encoding == "implications":
-        return Encoding(relation, encoding, _implications(relation), (), "valid and forcing")
+        return Encoding(relation, encoding, _implications(relation, progress), (), "valid and forcing")
     if encoding == "facets":
         rows, completeness = facet_rows(relation, progress)
         return Encoding(relation, encoding, rows, (), completeness)
-    return _tree(relation, encoding)
+    return _tree(relation, encoding, progress)
 
 
 def predict(relation: Relation, encoding: str = "facets") -> Size:
@@ -143,7 +179,7 @@ def predict(relation: Relation, encoding: str = "facets") -> Size:
     return _tree_size(relation, encoding)
 
 
-def _implications(relation: Relation) -> Rows:
+def _implications(relation: Relation, progress: Callable[[float], None] | None = None) -> Rows:
     """Return delta_i <= M sum of the other deltas, for every tuple and every determined position i.
 
     With delta_t the deficit of the tuple's value: at the tuple itself both sides are 0; a tuple that differs
@@ -165,6 +201,8 @@ def _implications(relation: Relation) -> Rows:
             functions[:, n] += own[:, -1]
         name = relation.names[target]
         parts.append(named_rows(relation.variables, functions, lambda _: "relation", f"{name}.given"))
+        if progress is not None:
+            progress((target + 1) / len(positions))
     for name in relation.names[: relation.symbols]:
         parts.append(relation.embedding.polytope_rows(name))
     for name in relation.names[relation.symbols :]:
@@ -207,7 +245,22 @@ def tree_nodes(degree: int) -> list[tuple[str, str, str]]:
     return nodes
 
 
-def _tree(relation: Relation, encoding: str) -> Encoding:
+def _nodes_between(degree: int, leaf: int) -> list[int]:
+    """Return the number of nodes of the tree on the way from one leaf to every leaf."""
+    nodes = tree_nodes(degree)
+    steps = {f"z{leaf}": 0}
+    queue = [f"z{leaf}"]
+    for symbol in queue:
+        for node in nodes:
+            if symbol in node:
+                for other in node:
+                    if other not in steps:
+                        steps[other] = steps[symbol] + 1
+                        queue.append(other)
+    return [steps[f"z{i}"] for i in range(degree)]
+
+
+def _tree(relation: Relation, encoding: str, progress: Callable[[float], None] | None) -> Encoding:
     """Return the tree of a check.
 
     Forcing: direct the edges towards the one unknown leaf; every node then has two known inputs, so its third
@@ -216,8 +269,8 @@ def _tree(relation: Relation, encoding: str) -> Encoding:
     inner = "facets" if encoding == "tree" else "implications"
     _check_is_check(relation)
     if relation.symbols <= 3:
-        return replace(encode(relation, inner), kind=encoding)
-    node = encode(Relation.check(3, relation.embedding), inner)
+        return replace(encode(relation, inner, progress), kind=encoding)
+    node = encode(Relation.check(3, relation.embedding), inner, progress)
     sums: dict[str, tuple[int, ...]] = {f"z{i}": (i,) for i in range(relation.symbols)}
     parts = []
     for k, symbols in enumerate(tree_nodes(relation.symbols)):

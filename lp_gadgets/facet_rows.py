@@ -16,8 +16,9 @@ from lp_gadgets.hull import Hull
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import Rows, Size, named_rows, stack
 
-#: Relations of at most this many tuples are enumerated to predict their sizes: a matter of milliseconds.
-TINY = 64
+#: Relations of at most this many tuples, whose facets can be at most so many, are enumerated to predict their
+#: sizes: a matter of milliseconds.
+TINY, FEW = 64, 10**5
 #: Largest number of tuples whose facets are enumerated, by the greatest number of coordinates.
 ENUMERATED = ((5, 4096), (6, 256), (8, 512), (12, 128))
 
@@ -40,7 +41,7 @@ def facet_rows(relation: Relation, progress: Callable[[float], None] | None = No
         if not known:
             text += f", known to be complete up to degree {closed_forms.COMPLETE_DEGREE} only"
         return named_rows(relation.variables, functions, _role_of(relation), "f"), text
-    hull = _enumerated(relation) if relation.count <= TINY else relation.hull(progress=progress)
+    hull = _enumerated(relation) if is_tiny(relation) else relation.hull(progress=progress)
     return hull_rows(relation, hull), str(hull.completeness)
 
 
@@ -65,6 +66,17 @@ def hull_rows(relation: Relation, hull: Hull) -> Rows:
 @cache
 def _enumerated(relation: Relation) -> Hull:
     return relation.hull()
+
+
+def separates(relation: Relation) -> bool:
+    """Return whether the polytope is a product of polytopes of bits.
+
+    Example:
+        >>> [separates(Relation.check(3, Embedding(4, kind))) for kind in ("parabola", "cube")]
+        [False, True]
+    """
+    embedding = relation.embedding
+    return relation.kind == "check" and (embedding.kind == "cube" or embedding.q == 2)
 
 
 def _closed_form(relation: Relation) -> str:
@@ -123,11 +135,21 @@ def facet_size(relation: Relation) -> Size:
         return Size(bits * closed_forms.binary_check_count(r) + lines, bounds + lines, 0, 0, True)
     if form == "quaternary":
         return Size(closed_forms.quaternary_check_count(r), 4 * r, 0, 0, True)
-    if form == "binary" or relation.count <= TINY:
+    if form == "binary" or is_tiny(relation):
         rows = _short_cube_rows(relation) if form == "binary" else hull_rows(relation, _enumerated(relation))
         return Size(len(rows), rows.roles.count("bound"), 0, 0, True)
-    n = len(relation.variables)
-    return Size(upper_bound(relation.count, n) + 2 * n, 0, 0, 0, False)
+    return Size(_most_facets(relation) + 2 * len(relation.variables), 0, 0, 0, False)
+
+
+def is_tiny(relation: Relation) -> bool:
+    """Return whether the facets are enumerated even where only their number is asked for."""
+    return relation.count <= TINY and _most_facets(relation) <= FEW
+
+
+def _most_facets(relation: Relation) -> int:
+    """Return the bound on the number of facets over all dimensions that the polytope may have."""
+    dimensions = range(1, min(len(relation.variables), relation.count - 1) + 1)
+    return max((upper_bound(relation.count, h) for h in dimensions), default=0)
 
 
 def check_enumerable(relation: Relation) -> None:
@@ -149,6 +171,10 @@ def check_enumerable(relation: Relation) -> None:
 
 def upper_bound(points: int, dimension: int) -> int:
     """Return the most facets that a polytope of this many vertices and dimension can have (McMullen).
+
+    Args:
+        points: number of vertices, more than the dimension.
+        dimension: at least 1.
 
     Example:
         >>> upper_bound(8, 2), upper_bound(8, 3), upper_bound(8, 4)

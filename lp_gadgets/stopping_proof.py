@@ -202,7 +202,7 @@ class _Replay:
         self.var = np.full((self.degree, K), M)
         for v, own in enumerate(code.neighbours):
             self.var[: len(own), v] = own
-        self.chk = np.full((max(code.check_degrees), M), K)
+        self.chk = np.full((max(code.check_degrees, default=0), M), K)
         for c, own in enumerate(code.checks):
             self.chk[: len(own), c] = own
         self.column = np.zeros((M + 1, K), np.uint8)

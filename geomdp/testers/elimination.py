@@ -9,12 +9,13 @@ and, for mixed labels, Corollary 4.8). Calibration and proofs: :mod:`geomdp.test
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.cache import cached
 from geomdp.core.classifier import Halfspace, products
 from geomdp.core.domain import Domain
 from geomdp.core.errors import BudgetError, CapacityError, ProtocolError, check_choice
@@ -23,7 +24,7 @@ from geomdp.geometry.subsets import cover_pairs
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
 from geomdp.protocol.party import Party, converse, integers
-from geomdp.protocol.transcript import Message, Transcript
+from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.base import Finding, Setting, Tester
 from geomdp.testers.elimination_plan import (
     Calibration,
@@ -42,6 +43,7 @@ from geomdp.testers.elimination_rounds import (
     paper_step,
     ratios,
 )
+from geomdp.testers.histogram_law import class_count
 
 #: Domains with more dichotomies than this are not enumerated.
 MOST_CANDIDATES = 2_000_000
@@ -50,6 +52,8 @@ MOST_COVER = 20_000_000
 #: Inner products held at a time while mistakes are counted.
 _BLOCK = 2**22
 BOTTOM = -1
+#: In the cache: no resolution.
+NOTHING = -1
 
 Progress = Callable[[float], None] | None
 
@@ -153,12 +157,12 @@ class HalfspaceElimination(Tester):
         self.constants = constants
         self.guarantee = "unless-inconclusive" if guarantee == "unless-inconclusive" else "analytic"
         self.name = "halfspace-elimination" + ("-paper" if constants == "paper" else "")
-        self.calibration: Calibration | None = None
         self.published: PaperConstants | None = None
         self.candidates = 0
+        self._progress = progress
         self.reason = self._obstacle()
         if not self.reason:
-            self._calibrate(progress)
+            self._resolve()
 
     def _obstacle(self) -> str:
         domain = self.setting.domain
@@ -168,28 +172,54 @@ class HalfspaceElimination(Tester):
             return "the domain lies in no open halfspace, so some dichotomies have no generic representative"
         if cover_pairs(domain.m, domain.d) * 2 > MOST_COVER:
             return f"more than {MOST_CANDIDATES} dichotomies may have to be enumerated"
-        self.candidates = _count(domain)
+        self.candidates = class_count(domain, "halfspaces")
         if self.candidates > MOST_CANDIDATES:
             return f"{self.candidates} dichotomies exceed the {MOST_CANDIDATES} that are enumerated"
         return ""
 
-    def _calibrate(self, progress: Progress) -> None:
+    def _resolve(self) -> None:
+        """Set the resolution; the calibrated one is kept on disk, as its table takes a second or two."""
         s = self.setting
         if self.constants == "paper":
             self.published = paper_constants(self.candidates, s.domain.d, s.epsilon, s.beta, s.tolerance)
             self.resolution = self.published.resolution
             return
+        key = {
+            "table": self.name,
+            "guarantee": self.guarantee,
+            "domain": s.domain.fingerprint,
+            "epsilon": str(s.epsilon),
+            "beta": str(s.beta),
+            "tolerance": s.tolerance,
+        }
+        value = int(cached(key, lambda: np.array([self._certified()]))[0])
+        if value == NOTHING:
+            self.reason = "its budget table would be too large here"
+        else:
+            self.resolution = value
+
+    def _certified(self) -> int:
+        try:
+            return NOTHING if self.calibration is None else self.calibration.resolution
+        except CapacityError:
+            return NOTHING
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """The calibrated constants, or None with the paper's; computed on first use."""
+        s = self.setting
+        if self.constants == "paper":
+            return None
         assumed: tuple[Cutting, ...] = ()
         if self.guarantee == "unless-inconclusive":
-            assumed = _first_menus(s.domain, progress)
-        self.calibration = calibrate(
+            assumed = first_menus(s.domain, self._progress)
+        return calibrate(
             self.candidates, s.domain.d, s.epsilon, s.beta, tolerance=s.tolerance, assumed=assumed
         )
-        self.resolution = self.calibration.resolution
 
     def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
         """Run the protocol once: selections in turn, the counting finish where it is reached."""
-        menus = _menus(self.setting.domain)
+        menus = menus_of(self.setting.domain)
         epsilon = self.setting.epsilon
         parties = {
             "Alice": EliminationParty("Alice", S_A, alice, Budget(epsilon)),
@@ -197,12 +227,10 @@ class HalfspaceElimination(Tester):
         }
         for party in parties.values():
             party.prepare(menus.weights)
-        transcript = Transcript(self._parameters())
-        everything = np.arange(len(menus.weights), dtype=np.int64)
-        risk = float(self.setting.beta) * (1 - 2e-9)
-        state = State(everything, dict.fromkeys(parties, epsilon), risk)
+        transcript = Transcript(self.parameters())
+        state = self.start(menus)
         while True:
-            step, verdict = self._next(menus, state)
+            step, verdict = self.next_step(menus, state)
             if isinstance(step, Finish):
                 return self._finish(step, state, parties, transcript, menus)
             if step is None:
@@ -213,7 +241,13 @@ class HalfspaceElimination(Tester):
             left = {name: epsilon - transcript.spent(name) for name in parties}
             state = State(chosen, left, state.risk - step.share, state.rounds + 1)
 
-    def _next(self, menus: Menus, state: State) -> tuple[Round | Finish | None, str]:
+    def start(self, menus: Menus) -> State:
+        """Return the public state before the first message."""
+        everything = np.arange(len(menus.weights), dtype=np.int64)
+        risk = float(self.setting.beta) * (1 - 2e-9)
+        return State(everything, dict.fromkeys(PARTIES, self.setting.epsilon), risk)
+
+    def next_step(self, menus: Menus, state: State) -> tuple[Round | Finish | None, str]:
         """Return the next step, or None with the verdict."""
         if not len(state.alive):
             return None, "Far"
@@ -244,7 +278,8 @@ class HalfspaceElimination(Tester):
             return Finding("Far", transcript)
         return Finding("Match", transcript, Halfspace.of(menus.weights[state.alive[best]]))
 
-    def _parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
+        """Return the public parameters that open every transcript."""
         s = self.setting
         cap = self.published.k + 1 if self.published else self.calibration.cap if self.calibration else 0
         return {
@@ -278,15 +313,8 @@ def _play(
     return None
 
 
-@lru_cache(maxsize=8)
-def _count(domain: Domain) -> int:
-    from geomdp.geometry.arrangement import count_dichotomies
-
-    return count_dichotomies(domain)
-
-
 @lru_cache(maxsize=2)
-def _menus(domain: Domain) -> Menus:
+def menus_of(domain: Domain) -> Menus:
     """Return the menu builder over one generic representative of every dichotomy."""
     from geomdp.geometry.arrangement import dichotomies
 
@@ -294,12 +322,12 @@ def _menus(domain: Domain) -> Menus:
 
 
 @lru_cache(maxsize=4)
-def _first_menus(domain: Domain, progress: Progress) -> tuple[Cutting, ...]:
+def first_menus(domain: Domain, progress: Progress) -> tuple[Cutting, ...]:
     """Return the sizes of the first round's menus, which later rounds are assumed not to exceed.
 
     Empty where the candidates are too few to be cut: the certified calibration then serves as it is.
     """
-    menus = _menus(domain)
+    menus = menus_of(domain)
     n = len(menus.weights)
     found = []
     for i, ratio in enumerate(ratios(domain.d)[:2]):

@@ -93,7 +93,7 @@ def pooled(signs: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int8]]
         ([[1, 0, 0, 1], [0, 1, -1, 0]], True)
     """
     lead = signs[0]
-    packed = np.packbits(signs.T != lead[:, None], axis=1)
+    packed = np.packbits(lead[:, None] != signs.T, axis=1)
     _, first, group = np.unique(packed, axis=0, return_index=True, return_inverse=True)
     pools = np.zeros((len(first), signs.shape[1]), dtype=np.int8)
     pools[group.ravel(), np.arange(signs.shape[1])] = lead

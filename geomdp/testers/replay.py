@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, ProtocolError, describe
 from geomdp.protocol.party import integers
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
-from geomdp.testers.elimination import BOTTOM, HalfspaceElimination, _menus
+from geomdp.testers.elimination import BOTTOM, HalfspaceElimination, menus_of
 from geomdp.testers.elimination_rounds import Finish, Round, State
 
 
@@ -82,7 +82,7 @@ def replay(tester: HalfspaceElimination, transcript: Transcript) -> Replay:
     """
     if not isinstance(tester, HalfspaceElimination):
         raise ArgumentError("tester", "a HalfspaceElimination", describe(tester))
-    if dict(transcript.parameters) != tester._parameters():
+    if dict(transcript.parameters) != tester.parameters():
         raise ArgumentError("transcript", "one of this tester's runs", "one with other parameters")
     return _Reader(tester, transcript).read()
 
@@ -98,13 +98,11 @@ class _Reader:
     def read(self) -> Replay:
         """Return the whole run."""
         setting = self.tester.setting
-        menus = _menus(setting.domain)
-        everything = np.arange(len(menus.weights), dtype=np.int64)
-        left = dict.fromkeys(PARTIES, setting.epsilon)
-        state = State(everything, left, float(setting.beta) * (1 - 2e-9))
+        menus = menus_of(setting.domain)
+        state = self.tester.start(menus)
         verdict = ""
         while not verdict:
-            plan, end = self.tester._next(menus, state)
+            plan, end = self.tester.next_step(menus, state)
             if isinstance(plan, Finish):
                 verdict = self._finish(plan, state)
             elif plan is None:

@@ -18,7 +18,7 @@ TEXTS = ["geometry:Fano", "geometry:EG(2,4)", "qc:32", "peg:24:seed=3", "geometr
 @pytest.mark.parametrize("q", [2, 4, 8])
 @pytest.mark.parametrize("text", TEXTS)
 def test_encoding_is_systematic_and_linear(text, q):
-    """Encodings are codewords that show their message; sums and multiples of codewords encode those of messages."""
+    """Encodings are codewords that show their message, and encoding is linear over F_q."""
     from lp_gadgets.field import multiplication_table
 
     code = TannerCode.from_text(text).over(q)
@@ -82,7 +82,7 @@ def test_as_many_preferred_variables_as_possible_carry_the_message(graph, data):
 
 
 def test_a_minimum_stopping_set_carries_message_symbols_when_preferred():
-    """At least two variables of a minimum stopping set can be message positions in the graphs of the catalogue."""
+    """At least two variables of a minimum stopping set can be message positions in these graphs."""
     for text in ("qc:32", "qc:64", "geometry:EG(2,4)", "geometry:GH(2,2)"):
         graph = TannerCode.from_text(text)
         witness = graph.stopping_distance().witness

@@ -146,6 +146,38 @@ def test_tree_forces_one_unknown_leaf(q, kind):
         assert is_implied(A, b, [*deficit[:2], *[0] * (len(free) - 2)], -deficit[2])
 
 
+@pytest.mark.parametrize(("name", "kind"), [case for case in FORCED if "8" not in case[0]])
+def test_gains_bound_the_deficits(name, kind):
+    """The rows imply that a determined deficit is at most the sum of the others times their gains."""
+    relation = RELATIONS[name]
+    encoding = encode(relation, kind)
+    rng = np.random.default_rng(2)
+    for word in relation.tuples[rng.permutation(relation.count)[:2]]:
+        for position in range(len(word)):
+            gains = encoding.gains(position)
+            assert (gains is not None) == relation.determined(position)
+            if gains is None:
+                continue
+            c, constant = np.zeros(len(encoding.rows.variables), dtype=np.int64), 0
+            for j, gain in enumerate(gains):
+                table, _ = relation.deficits(j)
+                scale = 1 if j == position else -gain
+                c[relation.block(j)] += scale * table[word[j]][:-1]
+                constant += scale * int(table[word[j]][-1])
+            assert is_implied(encoding.rows.A, encoding.rows.b, c, -constant)
+
+
+def test_gains_of_the_tree_of_degree_eight():
+    """In the tree of eight leaves a leaf has one other at one node, two at three and four at four nodes."""
+    for leaf in range(8):
+        gains = encode(Relation.check(8, E4), "implication tree").gains(leaf)
+        assert sorted(gains) == [0, 9, 9**3, 9**3, *[9**4] * 4]
+        assert sum(gains) == 27_711
+    assert encode(Relation.check(8, C4), "tree").gains(0) == (0, *[1] * 7)
+    assert encode(Relation.trace(E8)).gains(2) == (1, 1, 0)
+    assert encode(Relation.trace(E8)).gains(0) is None
+
+
 @pytest.mark.parametrize("kind", ENCODINGS)
 @pytest.mark.parametrize("embedding", [E4, C4])
 def test_half_way_between_two_codewords(kind, embedding):
@@ -346,3 +378,15 @@ def test_bad_arguments():
             Relation.of(np.array(tuples), 2, E4)
     with pytest.raises(ArgumentError, match="'tuples'"):
         Relation.of([[0, 2]], 1, E4)
+
+
+def test_few_tuples_of_many_symbols():
+    """A few tuples in many coordinates are enumerated; many possible facets are refused, not tried."""
+    rng = np.random.default_rng(3)
+    simplex = Relation.of(rng.integers(0, 4, (5, 12)), 12, E4)
+    assert predict(simplex).exact
+    assert encode(simplex).rows.holds(simplex.embed(simplex.tuples)).all()
+    single = Relation.of([[3, 0, 1]], 2, E4)
+    assert encode(single).size == predict(single)
+    with pytest.raises(CapacityError, match="enumerated"):
+        encode(Relation.of(rng.integers(0, 2, (60, 20)), 0, E2))

@@ -23,7 +23,7 @@ def test_random_graphs_are_simple_and_biregular(maker, K, dv, dc):
     """Every variable is in dv different checks and every check has dc different variables."""
     for seed in range(3):
         code = maker(K=K, dv=dv, dc=dc, seed=seed)
-        assert code.M == K * dv // dc
+        assert K * dv // dc == code.M
         assert code.incidence.sum(axis=0).tolist() == [dv] * K
         assert code.incidence.sum(axis=1).tolist() == [dc] * code.M
 
@@ -139,7 +139,7 @@ def test_impossible_sizes_are_refused_with_the_nearest_possible(maker, arguments
 
 def test_circulants_need_a_multiple_of_the_check_degree():
     """K = 36 has (4, 8)-biregular graphs but no array of 8 circulants."""
-    with pytest.raises(ArgumentError, match="multiple of dc = 8, not 36. The nearest are 32 and 40"):
+    with pytest.raises(ArgumentError, match=r"multiple of dc = 8, not 36\. The nearest are 32 and 40"):
         TannerCode.quasi_cyclic(K=36)
 
 

@@ -237,7 +237,7 @@ def test_malformed_selections_are_refused(index: object, monkeypatch: pytest.Mon
 
 def test_next_step_depends_on_public_facts_only() -> None:
     """Equal public facts give the same step, price and menus."""
-    menus = elimination._menus(GRID)
+    menus = elimination.menus_of(GRID)
     plan = TESTER.calibration
     assert plan is not None
     state = State(np.arange(len(menus.weights)), {"Alice": Fraction(1), "Bob": Fraction(1)}, 0.0999)
@@ -251,7 +251,7 @@ def test_next_step_depends_on_public_facts_only() -> None:
 
 def test_too_hopeful_assumptions_end_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Menus assumed far too small leave too little budget: the third outcome, never an overdraft."""
-    monkeypatch.setattr(elimination, "_first_menus", lambda domain, progress: (Cutting(0.51, 1),))
+    monkeypatch.setattr(elimination, "first_menus", lambda domain, progress: (Cutting(0.51, 1),))
     tester = HalfspaceElimination(Setting(GRID, N, N, Fraction(1)), guarantee="unless-inconclusive")
     assert (tester.resolution or 0) < (TESTER.resolution or 0)
     rng = np.random.default_rng(11)
@@ -266,7 +266,7 @@ def test_too_hopeful_assumptions_end_inconclusive(monkeypatch: pytest.MonkeyPatc
 def test_inconclusive_when_nothing_can_be_paid() -> None:
     """With an assumed menu and no budget left there is no next step; certified plans are never there."""
     tester = HalfspaceElimination(Setting(GRID, N, N, Fraction(1)), guarantee="unless-inconclusive")
-    menus = elimination._menus(GRID)
+    menus = elimination.menus_of(GRID)
     assert tester.calibration is not None
     left = {"Alice": Fraction(1, 10**6), "Bob": Fraction(1, 10**6)}
     assert next_step(menus, State(np.arange(50), left, 0.05), tester.calibration) is None

@@ -20,7 +20,7 @@ GEOMETRIES = ("Fano", "EG(2,4)", "PG(2,4)", "EG(2,8)", "PG(2,8)", "GQ(2,2)", "GQ
 
 
 def mip_seconds(code: TannerCode, expected: int) -> tuple[float, bool]:
-    """Return the time of HiGHS on: minimise sum x >= 1, x_v <= sum of the others in each check; and its success."""
+    """Return HiGHS' time for the least sum x >= 1, x_v <= the others' sum in each check; and its success."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import lil_matrix
 
@@ -100,8 +100,8 @@ def geometries() -> Iterator[dict[str, Any]]:
         code = TannerCode.geometry(name)
         found = code.stopping_distance()
         yield {
-            "name": f"s_min of {name}: K = {code.K}, degree {code.variable_degrees[0]}, k = {code.K - code.rank} "
-            f"({1000 * found.seconds:.0f} ms)",
+            "name": f"s_min of {name}: K = {code.K}, degree {code.variable_degrees[0]}, "
+            f"k = {code.K - code.rank} ({1000 * found.seconds:.0f} ms)",
             "value": found.value,
         }
 

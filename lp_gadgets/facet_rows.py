@@ -37,9 +37,12 @@ def facet_rows(relation: Relation, progress: Callable[[float], None] | None = No
     if form == "quaternary":
         functions = closed_forms.quaternary_check(relation.symbols)
         known = relation.symbols <= closed_forms.COMPLETE_DEGREE
-        text = "complete: closed form" if known else "valid: closed form, every row a facet"
+        text = "complete: closed form, as enumeration proves at this degree"
         if not known:
-            text += f", known to be complete up to degree {closed_forms.COMPLETE_DEGREE} only"
+            text = (
+                "valid: closed form, every row a facet; complete up to degree 6, "
+                "by a longer proof at degree 7, and perhaps not beyond"
+            )
         return named_rows(relation.variables, functions, _role_of(relation), "f"), text
     hull = _enumerated(relation) if is_tiny(relation) else relation.hull(progress=progress)
     return hull_rows(relation, hull), str(hull.completeness)

@@ -190,13 +190,15 @@ def stabiliser(tight: int, symmetries: Sequence[Symmetry], draws: int = 12) -> l
         []
     """
     count = len(symmetries[0].order)
-    reach = {tight: np.arange(count)}
+    came: dict[int, tuple[int, int]] = {
+        tight: (0, 0)
+    }  # member of the orbit -> the one before, and the generator
     queue = [tight]
     for member in queue:
-        for move in symmetries:
+        for k, move in enumerate(symmetries):
             image = move.image(member)
-            if image not in reach:
-                reach[image] = move.order[reach[member]]
+            if image not in came:
+                came[image] = (member, k)
                 queue.append(image)
     rng = np.random.default_rng(0)
     inside = members(tight, count)
@@ -205,7 +207,14 @@ def stabiliser(tight: int, symmetries: Sequence[Symmetry], draws: int = 12) -> l
     for _ in range(draws):
         for k in rng.integers(0, len(symmetries), 4 * len(inside).bit_length()):
             word = symmetries[k].order[word]
-        kept = np.argsort(reach[_image(tight, word)])[word]
+        member, path = _image(tight, word), []
+        while member != tight:
+            member, k = came[member]
+            path.append(k)
+        reach = np.arange(count)
+        for k in reversed(path):
+            reach = symmetries[k].order[reach]
+        kept = np.argsort(reach)[word]
         order = np.searchsorted(inside, kept[inside])
         if (order != np.arange(len(inside))).any():
             found.setdefault(order.tobytes(), order)

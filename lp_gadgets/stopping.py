@@ -32,6 +32,9 @@ SLICE = 1 << 18
 #: Longest proof log, in decisions (up to two bytes each); the verifier decides for itself beyond it.
 MAX_DECISIONS = 1 << 25
 
+#: The first beam for an upper bound; the full ones follow when this many positions have been searched.
+NARROW, WIDE_AFTER = {"width": 100, "beams": 1}, 50_000
+
 #: Factor by which the search grows with each unit of size, for the progress report only.
 GROWTH = 3.6
 
@@ -74,8 +77,12 @@ class StoppingDistance:
         """The stopping distance, None when only bounds are known."""
         return self.lower if self.exact else None
 
-    def verify(self, code: TannerCode) -> bool:
+    def verify(self, code: TannerCode, progress: Progress | None = None) -> bool:
         """Return True if the witness and the proof hold for the graph; no compiled code is used.
+
+        Args:
+            code: the graph.
+            progress: told the fraction of the replay that is done, in [0, 1].
 
         Raises:
             CertificateError: naming what fails.
@@ -87,7 +94,7 @@ class StoppingDistance:
                 raise CertificateError("Step 'witness': some check meets it exactly once.")
         if self.proof.lower != self.lower or self.lower > self.upper:
             raise CertificateError("Step 'bounds': the proof is about another lower bound.")
-        return verify_lower(code, self.proof)
+        return verify_lower(code, self.proof, progress)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values, proof included.
@@ -163,10 +170,14 @@ def stopping_distance(
     started = time.perf_counter()
     deadline = math.inf if time_limit is None else started + time_limit
     search = _Search(code)
-    witness = small_stopping_set(code)
+    witness = small_stopping_set(code, **NARROW)
     upper = len(witness) or code.K + 1
-    proof, positions, limit = StoppingProof.empty(code), 0, 0
+    proof, positions, limit, narrow = StoppingProof.empty(code), 0, 0, True
     while limit + 1 < upper and witness:
+        if narrow and positions > WIDE_AFTER:
+            witness, narrow = min(witness, small_stopping_set(code), key=len), False
+            upper = len(witness)
+            continue
         limit += 1
         outcome = search.run(limit, upper - 1, deadline, progress, log)
         positions += outcome.positions
@@ -201,7 +212,7 @@ def select(codes: Iterable[TannerCode]) -> TannerCode:
     best: TannerCode | None = None
     record = 0
     for code in codes:
-        upper = len(small_stopping_set(code, width=100, beams=1)) or code.K + 1
+        upper = len(small_stopping_set(code, **NARROW)) or code.K + 1
         if record < upper <= code.K:
             upper = len(small_stopping_set(code))
         search = _Search(code) if record < upper <= code.K else None
@@ -265,6 +276,7 @@ class _Search:
         depths, checks = np.empty(SLICE, np.uint16), np.empty(SLICE, np.uint16)
         pieces: list[tuple[NDArray[np.uint16], NDArray[np.uint16]]] = []
         positions = decisions = 0
+        log = log and self.code.M <= 1 << 16
         share = _stage_shares(self.rank, len(self.roots), limit)
         for stage, root in enumerate(self.roots):
             k.begin(self.rank, stage, root, *self.graph, *self.position)
@@ -311,6 +323,7 @@ def _padded(lists: tuple[tuple[int, ...], ...]) -> NDArray[np.int32]:
 
 def _stage_shares(rank: NDArray[np.int64], stages: int, limit: int) -> list[float]:
     """Return the rough fraction of the work that is done before each stage, then 1."""
-    left = [float((rank >= stage).sum()) ** limit for stage in range(stages)]
+    orbits = np.bincount(rank, minlength=stages)
+    left = (orbits[::-1].cumsum()[::-1] / len(rank)) ** limit
     sums = np.concatenate([[0.0], np.cumsum(left)])
     return [float(x) for x in sums / sums[-1]]

@@ -65,7 +65,7 @@ def _beam(
         kept = [v for v in check if v in inside]
         chk[: len(kept), c] = kept
     hash_of = rng.integers(1, 2**63, K + 1)
-    column = np.zeros((M + 1, K), np.uint8)
+    column = np.zeros((M + 1, K), np.uint8 if size < 256 else np.uint16)
     column[:M] = code.incidence
     chosen: NDArray[np.int64] = np.array([core])
     touched = column[:, core]

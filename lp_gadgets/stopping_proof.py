@@ -31,6 +31,7 @@ from __future__ import annotations
 import base64
 import math
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,8 @@ BLOCK = 1 << 19
 #: beyond.
 EXACT_DEGREE = 16
 
-Bytes = NDArray[np.uint8]
+#: Arrays of small non-negative integers.
+Counts = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -166,8 +168,15 @@ def stages_of(code: TannerCode) -> tuple[list[int], NDArray[np.int64]]:
     return roots, np.array([number[find(v)] for v in range(code.K)], dtype=np.int64)
 
 
-def verify_lower(code: TannerCode, proof: StoppingProof) -> bool:
+def verify_lower(
+    code: TannerCode, proof: StoppingProof, progress: Callable[[float], None] | None = None
+) -> bool:
     """Return True if the proof shows that no non-empty stopping set is smaller than ``proof.lower``.
+
+    Args:
+        code: the graph.
+        proof: from a search, or with no decisions at all.
+        progress: told the fraction of the decisions that have been replayed.
 
     Raises:
         CertificateError: naming the step that fails.
@@ -187,7 +196,7 @@ def verify_lower(code: TannerCode, proof: StoppingProof) -> bool:
         return True
     if proof.lower > code.K:
         raise CertificateError("Step 'bound': the graph has a stopping set of at most K variables.")
-    return _Replay(code, proof).run()
+    return _Replay(code, proof).run(progress)
 
 
 class _Replay:
@@ -205,7 +214,10 @@ class _Replay:
         self.chk = np.full((max(code.check_degrees, default=0), M), K)
         for c, own in enumerate(code.checks):
             self.chk[: len(own), c] = own
-        self.column = np.zeros((M + 1, K), np.uint8)
+        # Small integers that hold every count: of chosen variables in a check, of checks of a variable.
+        small = max(min(self.limit, len(self.chk)), self.degree) < 256
+        self.kind: type[np.unsignedinteger[Any]] = np.uint8 if small else np.uint32
+        self.column = np.zeros((M + 1, K), self.kind)
         self.column[:M] = code.incidence
         self.queues: list[NDArray[np.int64]] | None = None
         if proof.decisions is not None:
@@ -221,29 +233,33 @@ class _Replay:
             self.queues = [part.astype(np.int64) for part in np.split(flat, np.cumsum(proof.counts)[:-1])]
         self.used = [0] * (self.limit + 1)
 
-    def run(self) -> bool:
-        """Walk over everything; raise where the proof fails."""
+    def run(self, progress: Callable[[float], None] | None) -> bool:
+        """Walk over everything, stages from the first to the last; raise where the proof fails."""
         roots, rank = stages_of(self.code)
         K = self.code.K
-        state = np.zeros((K + 1, len(roots)), np.uint8)
-        state[:K] = np.where(rank[:, None] < np.arange(len(roots)), 2, 0)
-        state[roots, np.arange(len(roots))] = 1
-        state[K] = 2
-        stack = [(0, state, self.column[:, roots])]
         width = max(1, BLOCK // (K + self.code.M))
-        while stack:
-            depth, state, touched = stack.pop()
-            if state.shape[1] > width:
-                stack.append((depth, state[:, width:], touched[:, width:]))
-                state, touched = state[:, :width], touched[:, :width]
-            children = self._children(depth, state, touched)
-            if children is not None:
-                stack.append((depth + 1, *children))
-        if self.queues is not None and any(len(q) != n for q, n in zip(self.queues, self.used, strict=False)):
+        for first in range(0, len(roots), width):
+            stages = np.arange(first, min(first + width, len(roots)))
+            chosen = np.array(roots)[stages]
+            state = np.full((K + 1, len(stages)), 2, np.uint8)
+            state[:K][rank[:, None] >= stages] = 0
+            state[chosen, np.arange(len(stages))] = 1
+            stack = [(0, state, self.column[:, chosen])]
+            while stack:
+                depth, state, touched = stack.pop()
+                if state.shape[1] > width:
+                    stack.append((depth, state[:, width:], touched[:, width:]))
+                    state, touched = state[:, :width], touched[:, :width]
+                children = self._children(depth, state, touched)
+                if children is not None:
+                    stack.append((depth + 1, *children))
+                if progress is not None and self.queues is not None:
+                    progress(sum(self.used) / max(1, sum(map(len, self.queues))))
+        if self.queues is not None and sum(self.used) != sum(map(len, self.queues)):
             raise CertificateError("Step 'decisions': some were not used.")
         return True
 
-    def _children(self, depth: int, state: Bytes, touched: Bytes) -> tuple[Bytes, Bytes] | None:
+    def _children(self, depth: int, state: Counts, touched: Counts) -> tuple[Counts, Counts] | None:
         """Return the positions below the open ones of a block, in order, or None when all are closed."""
         single = touched == 1
         count = single.sum(axis=0, dtype=np.int64)
@@ -255,8 +271,8 @@ class _Replay:
         gain = self._gather(single.view(np.uint8))
         viable, keep = self._viable(state, touched, gain, count, left)
         single, viable, gain = single[:, keep], viable[:, keep], gain[:, keep]
-        top = np.zeros(single.shape, np.uint8)
-        gains = np.where(viable, gain, 0)
+        top = np.zeros(single.shape, self.kind)
+        gains = np.where(viable, gain, self.kind(0))
         for places in self.chk:
             np.maximum(top[:-1], gains[places], out=top[:-1])
         weight = np.where(single, self.shares[top], 0)
@@ -274,23 +290,23 @@ class _Replay:
         good &= self._weights(members, weight) >= total - (left - 1) * self.shares[1]
         return self._descend(members, good, state[:, keep], touched[:, keep])
 
-    def _gather(self, marks: Bytes) -> Bytes:
+    def _gather(self, marks: Counts) -> Counts:
         """Return for each variable (and the padding variable) the sum of the marks of its checks."""
-        sums = np.zeros((self.code.K + 1, marks.shape[1]), np.uint8)
+        sums = np.zeros((self.code.K + 1, marks.shape[1]), self.kind)
         for places in self.var:
             sums[:-1] += marks[places]
         return sums
 
     def _viable(
-        self, state: Bytes, touched: Bytes, gain: Bytes, count: NDArray[np.int64], left: int
+        self, state: Counts, touched: Counts, gain: Counts, count: NDArray[np.int64], left: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return which variables are viable, and the positions that the gain rule leaves open."""
         untouched = (touched == 0).view(np.uint8)
         untouched[-1] = 0
-        fresh = self._gather(untouched).astype(np.int16)
+        fresh = self._gather(untouched).astype(np.int32)
         slack = self.degree * (left - 1) - count
         viable = (
-            (state == 0) & (fresh <= self.overlap * (left - 1)) & (fresh - gain.astype(np.int16) <= slack)
+            (state == 0) & (fresh <= self.overlap * (left - 1)) & (fresh - gain.astype(np.int32) <= slack)
         )
         levels = np.stack([(viable & (gain >= g)).sum(axis=0) for g in range(1, self.degree + 1)])
         need = np.zeros(len(count), np.int64)
@@ -335,8 +351,8 @@ class _Replay:
         return own
 
     def _descend(
-        self, members: NDArray[np.int64], good: NDArray[np.bool_], state: Bytes, touched: Bytes
-    ) -> tuple[Bytes, Bytes] | None:
+        self, members: NDArray[np.int64], good: NDArray[np.bool_], state: Counts, touched: Counts
+    ) -> tuple[Counts, Counts] | None:
         """Return the positions that choose one good variable of the check each, the earlier ones excluded."""
         parent, place = np.nonzero(good.T)
         if not len(parent):

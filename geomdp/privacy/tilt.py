@@ -41,7 +41,7 @@ MAX_TABLE = 2**19
 _LARGE = 200
 _GUARD = 64
 #: Words fetched at a time, and candidates collected before the exact supremum is asked for.
-_BLOCK, _ROOM = 8192, 256
+_BLOCK, _ROOM = 8192, 1024
 
 
 @dataclass(frozen=True)

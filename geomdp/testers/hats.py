@@ -172,7 +172,7 @@ class HatField:
         return TiltedLaplace(
             scale,
             rate,
-            closed_orders(orders, *self._levels),
+            closed_orders(self.domain, orders),
             decode=lambda noise: self.decode(noise[:, :m], noise[:, m:]),
             queries=m + len(self.hats),
             unit=self.unit,

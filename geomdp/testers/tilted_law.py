@@ -25,8 +25,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import product
-from typing import Protocol
+from itertools import permutations, product
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,10 @@ from geomdp.privacy.tilt import TiltedLaplace, tilted
 from geomdp.testers.histogram_law import CALIBRATION_LOSS, Progress, class_count, unsolvable
 
 _SEED = 20_250_217
-#: A supremum over the whole class is part of the tilt only where one field takes less than this (seconds).
-_QUICK = 2e-3
+#: A supremum over the whole class is part of the tilt only where few fields take less than this (seconds).
+_QUICK = 0.3
+#: Seconds (an estimate) that the suprema of one table may take.
+_PATIENCE = 25.0
 #: Multiplications that a list of classifiers times a table of draws may take.
 _PRODUCTS = 4 * 10**11
 
@@ -87,7 +89,7 @@ def default_tilt(domain: Domain, classes: str) -> Fraction:
         Fraction(3, 25)
     """
     m = domain.m
-    for most, share in ((24, "3/10"), (80, "1/5"), (140, "4/25"), (300, "3/25"), (640, "2/25")):
+    for most, share in ((24, "3/10"), (80, "1/5"), (140, "4/25"), (300, "3/25"), (640, "9/100")):
         if m <= most:
             return Fraction(share)
     return Fraction(6, 100) if m <= 1100 else Fraction(1, 50)
@@ -115,22 +117,37 @@ def sweep_orders(domain: Domain, reach: int = 2) -> NDArray[np.int64] | None:
     return np.array([np.lexsort((*moving.T[::-1], moving @ np.array(f))) for f in keys], dtype=np.int64)
 
 
-def closed_orders(orders: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.int64]:
-    """Return the orders and their images under the symmetries of a rows x columns grid, each once.
+def grid_symmetries(domain: Domain) -> list[NDArray[np.int64]]:
+    """Return the cell permutations by reflections, and by exchanging axes with equally many levels.
+
+    Example:
+        >>> len(grid_symmetries(Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3), ("z", 0, 1, 2)])))
+        16
+    """
+    levels = [axis.levels for axis in domain.features or ()]
+    cells, images = np.arange(domain.m).reshape(levels), []
+    for axes in permutations(range(len(levels))):
+        if [levels[a] for a in axes] == levels:
+            for sides in product((1, -1), repeat=len(levels)):
+                turned = cells.transpose(axes)[tuple(slice(None, None, side) for side in sides)]
+                images.append(np.ascontiguousarray(turned.ravel()))
+    return images
+
+
+def closed_orders(domain: Domain, orders: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return orders of a grid's cells and their images under its symmetries, each once.
 
     An order and its reverse have the same prefixes up to complement.
 
     Example:
-        >>> len(closed_orders(np.arange(4)[None, :], 2, 2))
+        >>> len(closed_orders(Domain.grid([("x", 0, 1, 2), ("y", 0, 1, 2)]), np.arange(4)[None, :]))
         4
     """
-    cells = np.arange(rows * columns).reshape(rows, columns)
-    images = [cells, cells[::-1], cells[:, ::-1], cells[::-1, ::-1]]
-    images += [image.T for image in images] if rows == columns else []
     found: dict[bytes, NDArray[np.int64]] = {}
+    images = grid_symmetries(domain)
     for order in orders:
         for image in images:
-            moved = np.ascontiguousarray(image.ravel()[order])
+            moved = image[order]
             moved = moved if moved[0] < moved[-1] else np.ascontiguousarray(moved[::-1])
             found.setdefault(moved.tobytes(), moved)
     return np.array(list(found.values()), dtype=np.int64)
@@ -141,27 +158,62 @@ def _leading(f: tuple[int, ...]) -> bool:
     return math.gcd(*f) == 1 and next(x for x in f if x) > 0
 
 
-def supremum_of(domain: Domain, classes: str) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """Return the function from (B, m) fields to (B,) values of max_h |<h, z>|."""
+def suprema(domain: Domain, classes: str, Z: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return (B,) values of max_h <h, z> for (B, m) fields; halfspaces on three-feature grids by lines.
+
+    Example:
+        >>> D = Domain.grid([("x", 0, 1, 2), ("y", 0, 1, 2), ("z", 0, 1, 2)])
+        >>> suprema(D, "halfspaces", np.array([[1, -1, 1, 1, 1, -1, 1, 1]])).tolist()
+        [6]
+    """
     from geomdp.opt.sup import sup_field
 
+    if not _spatial(domain, classes) or int(np.abs(Z).sum(axis=1).max(initial=0)) >= 2**29:
+        return sup_field(domain, Z, classes)
+    from geomdp.opt.parallel import spread
+    from geomdp.testers import _tilt_kernels
+
+    kind = np.int16 if int(np.abs(Z).sum(axis=1).max(initial=0)) < 2**13 else np.int32
+    points = np.ascontiguousarray(domain.points[:, :3].astype(np.int64))
+    fields = np.ascontiguousarray(Z.T.astype(kind))
+    parts: list[NDArray[Any]] = []
+
+    def work(first: int, last: int) -> None:
+        out = np.zeros(len(Z), dtype=kind)
+        _tilt_kernels.line_suprema(points, fields, first, last, out)
+        parts.append(out)
+
+    spread(work, domain.m, max(1, domain.m // 16))
+    return np.asarray(np.max(parts, axis=0), dtype=np.int64)
+
+
+def _spatial(domain: Domain, classes: str) -> bool:
+    return domain.features is not None and domain.d == 4 and domain.m <= 1000 and classes == "halfspaces"
+
+
+def supremum_of(domain: Domain, classes: str) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the function from (B, m) fields to (B,) values of max_h |<h, z>|."""
+
     def value(Z: NDArray[np.int64]) -> NDArray[np.int64]:
-        top = sup_field(domain, Z, classes)
+        top = suprema(domain, classes, Z)
         closed = domain.pointed and classes == "halfspaces"
-        return top if closed else np.maximum(top, sup_field(domain, -Z, classes))
+        return top if closed else np.maximum(top, suprema(domain, classes, -Z))
 
     return value
 
 
-def seconds_per_field(domain: Domain, classes: str, fields: int = 1000) -> float:
-    """Return a rough time of one exact supremum within a batch."""
+def supremum_seconds(domain: Domain, classes: str, fields: int) -> float:
+    """Return a rough time of the exact suprema of a batch of fields."""
+    m = domain.m
     if domain.ordered or classes == "thresholds":
-        return 1e-8 * domain.m
+        return 1e-8 * m * fields
     if domain.features is not None and domain.d == 3:
-        return 6e-10 * class_count(domain, classes)
+        return 6e-10 * class_count(domain, classes) * fields
+    if _spatial(domain, classes):
+        return 6e-8 * float(m) ** 3 / 2 + 1e-10 * float(m) ** 3 / 2 * fields
     from geomdp.opt.halfspace import estimate_seconds
 
-    return estimate_seconds(domain.m, domain.d, fields, pointed=domain.pointed) / fields
+    return estimate_seconds(m, domain.d, fields, pointed=domain.pointed)
 
 
 @dataclass(frozen=True)
@@ -193,8 +245,8 @@ class TiltedField:
 
     @cached_property
     def symmetric(self) -> bool:
-        """True if the tilt sees the whole class."""
-        return self.noise.supremum is not None or self.domain.ordered
+        """True if the tilt sees the whole class, or orders that are closed under the grid's symmetries."""
+        return self.noise.supremum is not None or self.domain.features is not None
 
     @property
     def key(self) -> dict[str, object]:
@@ -207,8 +259,9 @@ class TiltedField:
         orders = sweep_orders(self.domain)
         if self.domain.ordered and orders is not None:
             return tilted(self.epsilon, self.tilt, orders)
-        if orders is not None and seconds_per_field(self.domain, self.classes) > _QUICK:
-            return tilted(self.epsilon, self.tilt, orders)
+        if orders is not None and supremum_seconds(self.domain, self.classes, 16) > _QUICK:
+            closed = orders if self.domain.features is None else closed_orders(self.domain, orders)
+            return tilted(self.epsilon, self.tilt, closed)
         bounded = orders is not None
         start = np.arange(self.domain.m, dtype=np.int64)[None, :] if orders is None else orders[:12]
         supremum = supremum_of(self.domain, self.classes)
@@ -289,9 +342,8 @@ class Quantiles:
         return total
 
     def _suprema(self) -> NDArray[np.int64]:
-        from geomdp.opt.sup import sup_field
-
-        return sup_field(self.law.domain, _table(self.law, self.fields, self.progress), self.law.classes)
+        Z = _table(self.law, self.fields, self.progress)
+        return suprema(self.law.domain, self.law.classes, Z)
 
     def _worst(self, level: Fraction) -> int:
         """Return the single bound, or -1."""
@@ -314,6 +366,7 @@ class _Examined:
     spans: NDArray[np.int32]
     cells: NDArray[np.int32]
     signs: NDArray[np.int8] | None = None
+    points: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, law: FieldLaw) -> _Examined | None:
@@ -324,6 +377,13 @@ class _Examined:
         if domain.features is not None and domain.d == 3:
             spans, cells = _partial_schedule(*(f.levels for f in domain.features), law.symmetric)
             return cls(domain.m + 1 + len(cells), spans, cells)
+        if _spatial(domain, law.classes):
+            from geomdp.testers import _tilt_kernels
+
+            points = np.ascontiguousarray(domain.points[:, :3].astype(np.int64))
+            pairs = _line_classes(domain) if law.symmetric else _lines(domain)
+            count = _tilt_kernels.count_sides(points, pairs)
+            return cls(count, pairs, none[1], None, points)
         if class_count(domain, law.classes) * domain.m * law.draws > 2 * _PRODUCTS:
             return None
         from geomdp.geometry.arrangement import dichotomies
@@ -342,10 +402,12 @@ class _Examined:
 
             small = int(np.abs(Z).sum(axis=1).max(initial=0)) + int(np.abs(extra).max(initial=0)) < 2**28
             kind = np.int32 if small else np.int64
-            turned = np.ascontiguousarray(Z.T.astype(kind))
-            return int(
-                _tilt_kernels.worst_order_statistic(turned, extra.astype(kind), self.spans, self.cells, index)
-            )
+            turned, scalars = np.ascontiguousarray(Z.T.astype(kind)), extra.astype(kind)
+            if self.points is not None:
+                return int(
+                    _tilt_kernels.worst_around_lines(self.points, turned, scalars, self.spans, index)
+                )
+            return int(_tilt_kernels.worst_order_statistic(turned, scalars, self.spans, self.cells, index))
         best, fields = 0, Z.T.astype(np.float64)  # sums of integers far below 2^53: exact
         for first in range(0, self.count, 256):
             values = np.abs(self.signs[first : first + 256].astype(np.float64) @ fields + extra)
@@ -378,6 +440,55 @@ def _partial_schedule(
     spans, cells = np.empty((groups, 2), dtype=np.int32), np.empty(used, dtype=np.int32)
     _kernels.grid_schedule(rows, columns, kept_dx, kept_dy, spans, cells)
     return spans, cells
+
+
+def _lines(domain: Domain) -> NDArray[np.int32]:
+    """Return (L, 2): all pairs of points; a compiled loop skips those that repeat a line."""
+    first, second = np.triu_indices(domain.m, 1)
+    return np.stack([first, second], axis=1).astype(np.int32)
+
+
+@lru_cache(maxsize=4)
+def _line_classes(domain: Domain) -> NDArray[np.int32]:
+    """Return (L, 2) pairs of points of a three-feature grid, at least one per symmetry class of lines.
+
+    Reflections, and permutations of axes with equally many levels, map lines to lines; pairs are grouped by
+    the smallest of their images.
+    """
+    pairs = _second_points(domain)
+    best = np.full(len(pairs), domain.m**2, dtype=np.int64)
+    for image in grid_symmetries(domain):
+        # an image of the line's two first points need not be first on its line: take the line's label
+        a, b = image[pairs[:, 0]], image[pairs[:, 1]]
+        best = np.minimum(best, _line_labels(domain)[a, b])
+    _, kept = np.unique(best, return_index=True)
+    return np.ascontiguousarray(pairs[kept].astype(np.int32))
+
+
+@lru_cache(maxsize=2)
+def _line_labels(domain: Domain) -> NDArray[np.int64]:
+    """Return (m, m): for two points, m i + j of the two first points i < j on their line."""
+    m = domain.m
+    labels = np.full((m, m), -1, dtype=np.int64)
+    points = domain.points[:, :3].astype(np.int64)
+    for i in range(m):
+        step = points - points[i]
+        step[i] = (1, 0, 0)
+        step //= np.gcd.reduce(step, axis=1)[:, None]
+        step[i] = 0
+        fresh = np.flatnonzero((labels[i] < 0) & (np.arange(m) > i))
+        _, first, group = np.unique(step[fresh], axis=0, return_index=True, return_inverse=True)
+        group = group.ravel()
+        for g in range(len(first)):
+            on = np.concatenate([[i], fresh[group == g]])
+            labels[np.ix_(on, on)] = m * i + fresh[first[g]]
+    return labels
+
+
+def _second_points(domain: Domain) -> NDArray[np.int64]:
+    labels = np.unique(_line_labels(domain))
+    labels = labels[labels >= 0]
+    return np.stack([labels // domain.m, labels % domain.m], axis=1)
 
 
 @dataclass(frozen=True)
@@ -437,7 +548,8 @@ def tilted_field(
 
 def table_size(domain: Domain, classes: str) -> int:
     """Return how many draws are affordable: at most 10,000, and 0 where fewer than 500 are."""
-    draws = min(10_000, int(20 / seconds_per_field(domain, classes)))
-    if domain.m > 300:
-        draws = min(draws, 4000)
+    draws = 10_000 if domain.m <= 300 else 4_000
+    start = supremum_seconds(domain, classes, 0)
+    each = (supremum_seconds(domain, classes, 1000) - start) / 1000
+    draws = min(draws, int((_PATIENCE - start) / each))
     return draws if draws >= 500 else 0

@@ -1,7 +1,7 @@
 """Run benchmark groups and print their rows: figure, target, and the ratio to a baseline of the same run.
 
-Usage: scripts/bench [NAME ...] [--json] [--readme]; without a name, every group. With --readme the tables that
-were just printed replace the same groups' tables in README.md.
+Usage: scripts/bench [NAME ...] [--json] [--readme]; without a name, every group. With --readme the tables
+that were just printed replace the same groups' tables in README.md.
 """
 
 from __future__ import annotations

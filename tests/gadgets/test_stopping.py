@@ -251,3 +251,26 @@ def test_large_graphs(text, value):
     found = code.stopping_distance()
     assert found.value == value
     assert found.verify(code)
+
+
+def test_wide_checks_are_counted_without_overflow():
+    """A check of 300 variables, variables in 300 checks and a stopping set of 260 are handled exactly."""
+    wide = TannerCode(300, (tuple(range(300)),))
+    tall = TannerCode(2, ((0, 1),) * 300)
+    for code in (wide, tall):
+        found = code.stopping_distance()
+        assert found.value == 2
+        assert found.verify(code)
+    chain = TannerCode(260, tuple((v, (v + 1) % 260) for v in range(260)))
+    found = chain.stopping_distance()
+    assert found.value == 260
+    assert found.verify(chain)
+
+
+def test_replays_report_their_progress():
+    """The verifier's fractions end at 1."""
+    code = TannerCode.quasi_cyclic(K=96)
+    told = []
+    assert code.stopping_distance().verify(code, told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1

@@ -235,7 +235,7 @@ def test_refusals():
     big = Domain.grid([(f"x{i}", 0, 1, 4) for i in range(6)])
     everywhere = Sample.from_cells(big, np.arange(big.m), np.where(np.arange(big.m) % 3, 1, -1))
     with pytest.raises(CapacityError, match="seconds"):
-        opt_halfspace(everywhere)
+        opt_halfspace(everywhere, method="sweep")
     started = time.monotonic()
     r = opt_halfspace(everywhere, time_limit=0.2)
     assert r.lower <= r.upper <= everywhere.n

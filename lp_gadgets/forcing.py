@@ -1,0 +1,272 @@
+"""Why the rows of a gadget force: explicit combinations, found once per kind of gadget.
+
+Let delta_j(z) be the deficit of label j (:mod:`lp_gadgets.embedding`); for a bit it is r or 1 - r. A gadget of
+a relation forces with factor g when every tuple t and target x satisfy, on all points of the gadget's rows,
+
+    delta_{t_x}(z_x)  <=  g * (sum of delta_{t_i}(z_i) over the other positions i).
+
+Such an inequality is proved by non-negative multipliers of the rows, checked in integers. Two shapes:
+
+* "layers": bits that are checked one layer at a time. For odd o the row  sum of delta_{o_i}(x_i) >= 1  is
+  among the rows; it is the inequality of the tuple that differs from o at x, with factor 1.
+* "combinations": a list of multipliers for every tuple and target.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.errors import CapacityError, CertificateError
+from lp_gadgets.embedding import Embedding
+from lp_gadgets.field import trace_table
+
+#: Most inequalities that are proved one by one for a gadget.
+MAX_COMBINATIONS = 2**15
+#: Most tuples at which the rows of a gadget are evaluated.
+MAX_TUPLES = 2**16
+
+Local = tuple[NDArray[np.int64], NDArray[np.int64]]
+#: Row numbers, their multipliers, and the positive multiple of the inequality that they add up to.
+Combination = tuple[list[int], list[int], int]
+
+
+@dataclass(frozen=True)
+class Gadget:
+    """The relation that a block of rows imposes.
+
+    Attributes:
+        kind: "check", "trace" or "parity".
+        degree: number of symbols of a check.
+        embedding: how a symbol becomes a point.
+    """
+
+    kind: str
+    degree: int
+    embedding: Embedding
+
+    @property
+    def widths(self) -> list[int]:
+        """The number of coordinates of every position."""
+        step = self.embedding.dimension
+        return {"check": [step] * self.degree, "trace": [step, step, 1], "parity": [1, 1, 1]}[self.kind]
+
+    @property
+    def layered(self) -> bool:
+        """Whether the relation is one of bits, layer by layer."""
+        return self.kind == "parity" or (
+            self.kind == "check" and (self.embedding.kind == "cube" or self.embedding.q == 2)
+        )
+
+    @property
+    def factor(self) -> int:
+        """The factor that combinations prove."""
+        return self.embedding.largest_deficit if self.kind == "check" else 1
+
+    def tuples(self) -> NDArray[np.int64]:
+        """Return all tuples.
+
+        Raises:
+            CapacityError: when there are more than :data:`MAX_TUPLES`.
+        """
+        q = self.embedding.q
+        free = {"check": self.degree - 1, "trace": 2, "parity": 2}[self.kind]
+        q = 2 if self.kind == "parity" else q
+        if q**free > MAX_TUPLES:
+            raise CapacityError(
+                "encoding",
+                f"one whose gadgets have at most {MAX_TUPLES} tuples",
+                f"a check of {q**free}",
+                "Use the cube embedding, or a tree.",
+            )
+        words = np.indices((q,) * free, dtype=np.int64).reshape(free, q**free).T
+        if self.kind == "trace":
+            return np.column_stack([words, trace_table(q)[words[:, 0], words[:, 1]]])
+        return np.column_stack([words, np.bitwise_xor.reduce(words, axis=1, initial=0)])
+
+    def points(self, tuples: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the embedded tuples."""
+        blocks = [
+            tuples[:, i : i + 1] if self._bit(i) else self.embedding.points[tuples[:, i]]
+            for i in range(tuples.shape[1])
+        ]
+        return np.concatenate(blocks, axis=1)
+
+    def _bit(self, position: int) -> bool:
+        return self.kind == "parity" or (self.kind == "trace" and position == 2)
+
+    def inequality(self, labels: NDArray[np.int64], target: int) -> NDArray[np.int64]:
+        """Return the forcing inequality f >= 0 of a tuple and a target: coefficients, then the constant."""
+        parts, constant = [], 0
+        for i, label in enumerate(labels.tolist()):
+            bit = np.array([1 - 2 * label, label])
+            own = bit if self._bit(i) else self.embedding.deficits[label]
+            scale = -1 if i == target else self.factor
+            parts.append(scale * own[:-1])
+            constant += scale * int(own[-1])
+        return np.concatenate([*parts, [constant]]).astype(np.int64)
+
+    def targets(self) -> range:
+        """Return the positions that the others determine and a proof needs: the bit of a trace, else all."""
+        return range(2, 3) if self.kind == "trace" else range(self.degree or 3)
+
+
+def key_of(gadget: Gadget, local: Local) -> str:
+    """Return a short digest of a gadget and its rows."""
+    A, b = local
+    digest = hashlib.sha256(f"{gadget.kind} {gadget.degree} {A.shape}".encode())
+    digest.update(np.ascontiguousarray(A, dtype="<i8").tobytes())
+    digest.update(np.ascontiguousarray(b, dtype="<i8").tobytes())
+    return digest.hexdigest()[:16]
+
+
+def in_layers(gadget: Gadget, local: Local) -> bool:
+    """Return whether the odd rows of every layer are among a gadget's rows.
+
+    On the parabola with q = 2 the coordinates of a symbol must be equal by two of the rows; the second is then
+    read as the first.
+
+    Example:
+        >>> gadget = Gadget("parity", 0, Embedding(2))
+        >>> A = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+        >>> in_layers(gadget, (A, np.array([2, 0, 0, 0]))), in_layers(gadget, (A, np.array([2, 0, 1, 0])))
+        (True, False)
+    """
+    return gadget.layered and _layers_hold(gadget, *_merged(gadget, local))
+
+
+def _merged(gadget: Gadget, local: Local) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Return the rows with one column a bit, and the number of layers; none where that is not so."""
+    A, b = local
+    if gadget.kind == "parity":
+        return A, b, 1
+    if gadget.embedding.kind == "cube":
+        return A, b, gadget.embedding.bits
+    known = {tuple(row) for row, bound in zip(A.tolist(), b.tolist(), strict=True) if bound <= 0}
+    for i in range(gadget.degree):
+        line = np.zeros(A.shape[1], dtype=np.int64)
+        line[2 * i : 2 * i + 2] = 1, -1
+        if tuple(line.tolist()) not in known or tuple((-line).tolist()) not in known:
+            return A, b, 0
+    return A[:, ::2] + A[:, 1::2], b, 1
+
+
+def _layers_hold(gadget: Gadget, A: NDArray[np.int64], b: NDArray[np.int64], layers: int) -> bool:
+    size = len(gadget.widths)
+    scale = np.gcd.reduce(np.column_stack([A, b]), axis=1, initial=0)[:, None]
+    table = np.column_stack([A, b]) // np.maximum(scale, 1)
+    known = {row.tobytes() for row in np.ascontiguousarray(table, dtype=np.int64)}
+    words = np.indices((2,) * size, dtype=np.int64).reshape(size, 2**size).T if size < 17 else None
+    if words is None or layers == 0:
+        return False
+    odd = words[words.sum(axis=1) % 2 == 1]
+    for layer in range(layers):
+        rows = np.zeros((len(odd), A.shape[1] + 1), dtype=np.int64)
+        rows[:, layer : size * layers : layers] = 2 * odd - 1
+        rows[:, -1] = odd.sum(axis=1) - 1
+        if not all(row.tobytes() in known for row in rows):
+            return False
+    return True
+
+
+def find_combinations(gadget: Gadget, local: Local) -> list[Combination]:
+    """Return multipliers for every forcing inequality of a gadget, in the order of tuples and targets.
+
+    Raises:
+        CapacityError: when there are too many inequalities.
+        CertificateError: when the rows do not imply one of them.
+    """
+    count = len(gadget.tuples()) * len(gadget.targets())
+    if count > MAX_COMBINATIONS:
+        raise CapacityError(
+            "encoding",
+            f"one whose gadgets force by at most {MAX_COMBINATIONS} inequalities",
+            f"{count} of them for one gadget",
+            "Use the cube embedding, or a tree.",
+        )
+    A, b = local
+    functions = np.column_stack([-A, b])
+    primitive = _primitive(functions)
+    lookup = {row.tobytes(): i for i, row in enumerate(primitive)}
+    return [_combine(functions, lookup, f, x) for f, x in _inequalities(gadget)]
+
+
+def _inequalities(gadget: Gadget) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield every forcing inequality with the point of its tuple."""
+    tuples = gadget.tuples()
+    for labels, x in zip(tuples, gadget.points(tuples), strict=True):
+        for target in gadget.targets():
+            yield gadget.inequality(labels, target), x
+
+
+def _primitive(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    scale = np.gcd.reduce(rows, axis=1)[:, None]
+    return np.ascontiguousarray(rows // np.maximum(scale, 1))
+
+
+def _combine(
+    functions: NDArray[np.int64], lookup: dict[bytes, int], f: NDArray[np.int64], x: NDArray[np.int64]
+) -> Combination:
+    from geomdp.exact.simplex import ConeMembership
+
+    row = lookup.get(_primitive(f[None])[0].tobytes())
+    if row is not None:
+        own, whole = functions[row], int(np.gcd.reduce(f))
+        return [row], [whole], int(np.gcd.reduce(own))
+    tight = np.flatnonzero(functions[:, :-1] @ x + functions[:, -1] == 0)
+    cone = ConeMembership(functions[tight], f.tolist())
+    if cone.solve() is not None:
+        raise CertificateError("Step 'forcing': the rows of a gadget do not force one of its symbols.")
+    answer = cone.weights()
+    scale = lcm(1, *(y.denominator for y in answer.values()))
+    return [int(tight[i]) for i in answer], [int(y * scale) for y in answer.values()], scale
+
+
+def check_combinations(gadget: Gadget, local: Local, combinations: Any) -> None:
+    """Check the multipliers of every forcing inequality, in integers.
+
+    Raises:
+        CertificateError: when one is missing or fails.
+    """
+    A, b = local
+    functions = np.column_stack([-A, b]).astype(object)
+    needed = list(_inequalities(gadget))
+    if len(combinations) != len(needed):
+        raise CertificateError("Step 'forcing': the number of combinations is wrong.")
+    for (f, _), (rows, multipliers, scale) in zip(needed, combinations, strict=True):
+        whole = all(isinstance(y, int) for y in (*rows, *multipliers, scale))
+        if not whole or scale < 1 or len(rows) != len(multipliers) or min(multipliers, default=0) < 0:
+            raise CertificateError("Step 'forcing': a combination is malformed.")
+        if rows and not 0 <= min(rows) <= max(rows) < len(functions):
+            raise CertificateError("Step 'forcing': a combination names a row that does not exist.")
+        total = scale * f.astype(object)
+        for row, y in zip(rows, multipliers, strict=True):
+            total = total - y * functions[row]
+        if any(total[:-1]) or total[-1] < 0:
+            raise CertificateError("Step 'forcing': a combination does not add up to its inequality.")
+
+
+def rows_are_valid(gadget: Gadget, local: Local) -> bool:
+    """Return whether every tuple of a relation satisfies a gadget's rows.
+
+    Layered rows are evaluated layer by layer where each involves one layer only.
+
+    Raises:
+        CapacityError: when there are too many tuples.
+    """
+    A, b = local
+    layers = gadget.embedding.bits if gadget.kind == "check" and gadget.embedding.kind == "cube" else 1
+    if layers > 1 and gadget.embedding.q ** (gadget.degree - 1) > MAX_TUPLES:
+        small = Gadget("check", gadget.degree, Embedding(2, "cube"))
+        parts = [A[:, layer::layers] for layer in range(layers)]
+        inside = sum((part != 0).any(axis=1).astype(int) for part in parts)
+        values = [(part @ small.points(small.tuples()).T).max(axis=1) for part in parts]
+        return bool((np.asarray(inside) <= 1).all() and (np.sum(values, axis=0) <= b).all())
+    points = gadget.points(gadget.tuples())
+    return bool((A @ points.T <= b[:, None]).all())

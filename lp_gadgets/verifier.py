@@ -1,0 +1,344 @@
+"""The verifier of hard instances: no solver, no builder, integers only.
+
+It is handed rows, copies of records and a graph, and believes nothing about how they came about. Steps:
+
+1. *code*: the stopping set and the exhaustive search behind the stopping distance are replayed.
+2. *pins*: every candidate pin is the deficit of its label. The words are read off the pins that are held.
+3. *layout*: every check of the graph is imposed on either word, as one gadget or a tree of gadgets whose
+   leaves are the check's symbols; traces, parities and ends are where they belong; no row is left over.
+4. *forcing*: every kind of gadget forces, by the multipliers of the certificate; every row holds for all
+   tuples of its relation. Hence the program is feasible iff F = 0, for all pairs of codewords.
+5. *slack*: 1/N is small enough for the forcing to survive, see :mod:`lp_gadgets.slack`.
+6. *records*: at least J copies of public records and L of the pins of two codewords.
+7. *bounds*: with F = 1, opt >= min(J, L D): fewer mistakes leave all public records and all but D - 1
+   blocks of pins right, which forces p_k = 1. The classifier's mistakes are recounted on all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.errors import CapacityError, CertificateError
+from lp_gadgets.field import trace_table
+from lp_gadgets.forcing import Gadget, check_combinations, in_layers, key_of, rows_are_valid
+from lp_gadgets.records import Records
+from lp_gadgets.slack import slack_denominator, weights
+from lp_gadgets.stopping import StoppingDistance
+
+if TYPE_CHECKING:
+    from lp_gadgets.embedding import Embedding
+    from lp_gadgets.layout import Block, Layout
+    from lp_gadgets.sparse import SparseRows
+    from lp_gadgets.tanner import TannerCode
+
+WORDS = ("A", "B")
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a verifier looks at.
+
+    Attributes:
+        code: the Tanner graph.
+        embedding: how a symbol becomes a point.
+        message: the positions of the message symbols.
+        layout: the variables, and what the public rows are said to be.
+        public, pins: the rows.
+        N, J, L: denominator of the slack; copies of public records and of pins.
+        held: copies of every domain point, Alice's (label -1) and Bob's (label +1).
+    """
+
+    code: TannerCode
+    embedding: Embedding
+    message: tuple[int, ...]
+    layout: Layout
+    public: SparseRows
+    pins: SparseRows
+    N: int
+    J: int
+    L: int
+    held: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    @property
+    def records(self) -> Records:
+        """The records of the rows."""
+        return Records(self.public, self.pins, self.code.K, self.embedding.q, self.N, self.J, self.L)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found to hold.
+
+    Attributes:
+        erasure_threshold: D: dropping fewer than D pins is harmless; exact if ``threshold_exact``.
+        threshold_exact: whether some D dropped pins do harm.
+        feasible_iff: whether the program is feasible exactly when F = 0, for all pairs of codewords.
+        F: the value for the words that are held.
+        opt_lower, opt_upper: bounds on the optimum.
+    """
+
+    erasure_threshold: int
+    threshold_exact: bool
+    feasible_iff: bool
+    F: int
+    opt_lower: int
+    opt_upper: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdict as JSON values."""
+        return {"valid": True, **vars(self)}
+
+
+def verify(
+    evidence: Evidence, certificate: Mapping[str, Any], progress: Callable[[float], None] | None = None
+) -> Verdict:
+    """Return what a certificate proves about an instance.
+
+    Args:
+        evidence: the instance.
+        certificate: the document of :class:`lp_gadgets.certify.Certificate`.
+        progress: told the fraction done, in [0, 1].
+
+    Raises:
+        CertificateError: naming the step that fails.
+    """
+    report = progress or (lambda fraction: None)
+    try:
+        return _Check(evidence, certificate).run(report)
+    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as problem:
+        raise CertificateError(f"Step 'reading': a part is missing or malformed ({problem}).") from None
+
+
+class _Check:
+    def __init__(self, evidence: Evidence, certificate: Mapping[str, Any]) -> None:
+        self.e, self.c = evidence, certificate
+        self.factors: dict[str, int] = {}
+        self.valid = True
+
+    def run(self, report: Callable[[float], None]) -> Verdict:
+        e, c = self.e, self.c
+        stopping = StoppingDistance.from_dict(c["stopping"])
+        stopping.verify(e.code)
+        report(0.5)
+        self._pins()
+        self._structure()
+        report(0.8)
+        lists = self._weights()
+        N = slack_denominator(len(e.message), stopping.lower - 1, lists)
+        if e.N < N:
+            raise CertificateError(f"Step 'slack': 1/{e.N} is not certified, 1/{N} would be.")
+        words = self._words()
+        F = int(trace_table(e.embedding.q)[words[0][list(e.message)], words[1][list(e.message)]].sum()) & 1
+        lower = min(e.J, e.L * stopping.lower) if F else 0
+        upper = self._mistakes()
+        self._feasibility(F, words)
+        report(1.0)
+        verdict = Verdict(stopping.lower, stopping.exact, self.valid, F, lower, upper)
+        for name in ("erasure_threshold", "F", "opt_lower", "opt_upper", "feasible_iff"):
+            if c[name] != getattr(verdict, name):
+                raise CertificateError(f"Step 'claims': {name} is {c[name]}, but {getattr(verdict, name)} holds.")
+        for name, word in zip("uv", words, strict=True):
+            if list(c[name]) != word[list(e.message)].tolist():
+                raise CertificateError(f"Step 'claims': the records do not hold the word {name}.")
+        return verdict
+
+    # ---------------------------------------------------------------- rows
+
+    def _pins(self) -> None:
+        e = self.e
+        K, q, step = e.code.K, e.embedding.q, e.embedding.dimension
+        if len(e.pins) != 2 * K * q or sorted(set(e.message)) != list(e.message) or not e.message:
+            raise CertificateError("Step 'pins': their number, or the message positions, are wrong.")
+        wanted = np.tile(e.embedding.deficits, (2 * K, 1))
+        columns = [e.layout.columns(f"z{word}{i}") for word in WORDS for i in range(K)]
+        if any(len(own) != step for own in columns):
+            raise CertificateError("Step 'pins': a symbol has the wrong number of coordinates.")
+        found = np.zeros((2 * K * q, step + 1), dtype=np.int64)
+        found[:, -1] = -e.pins.bound
+        row = np.repeat(np.arange(len(e.pins)), np.diff(e.pins.start))
+        place = {c: j for own in columns for j, c in enumerate(own)}
+        owner = {c: i for i, own in enumerate(columns) for c in own}
+        for r, c, a in zip(row.tolist(), e.pins.index.tolist(), e.pins.value.tolist(), strict=True):
+            if owner.get(c) != r // q:
+                raise CertificateError("Step 'pins': one is about another symbol.")
+            found[r, place[c]] = a
+        if not np.array_equal(found, wanted):
+            raise CertificateError("Step 'pins': one is not the deficit of its label.")
+
+    def _structure(self) -> None:
+        """Check that the blocks are what a program consists of, and certify every gadget."""
+        e = self.e
+        kinds: dict[str, list[Block]] = {}
+        covered = 0
+        for block in e.layout.blocks:
+            if block.first != covered or block.count < 0:
+                raise CertificateError("Step 'layout': the blocks do not cover the rows one after another.")
+            covered += block.count
+            kinds.setdefault(block.kind, []).append(block)
+        names = [name for name in kinds if name not in ("symbol", "check", "trace", "parity", "end")]
+        if covered != len(e.public) or names or len(set(e.layout.variables)) != e.public.columns:
+            raise CertificateError("Step 'layout': a row or a variable is left over.")
+        k = len(e.message)
+        traces = [(f"zA{m}", f"zB{m}", f"r{i}") for i, m in enumerate(e.message)]
+        parities = [(f"p{i}", f"r{i}", f"p{i + 1}") for i in range(k)]
+        for kind, wanted in (("trace", traces), ("parity", parities), ("end", [("p0",), (f"p{k}",)])):
+            if [block.names for block in kinds.get(kind, [])] != wanted:
+                raise CertificateError(f"Step 'layout': the blocks of kind {kind} are not those of the code.")
+        for block in e.layout.blocks:
+            self._certify(block)
+
+    def _certify(self, block: Block) -> None:
+        e = self.e
+        A, b = local = e.layout.local(e.public, block)
+        if block.kind == "end":
+            rows = sorted(zip(A[:, 0].tolist(), b.tolist(), strict=True))
+            if rows != [(-1, 0), (1, 0)]:
+                raise CertificateError("Step 'layout': an end is not fixed at 0.")
+        elif block.kind == "symbol":
+            self.valid &= bool((A @ e.embedding.points.T <= b[:, None]).all())
+        elif block.kind == "check" and len(block.names) == 1:
+            deficit = e.embedding.deficits[0]
+            own = A[-block.count :], b[-block.count :]
+            if not (np.array_equal(own[0], deficit[None, :-1]) and own[1].tolist() == [-int(deficit[-1])]):
+                raise CertificateError("Step 'layout': a check of one symbol does not pin it to 0.")
+        else:
+            degree = len(block.names) if block.kind == "check" else 0
+            gadget = Gadget(block.kind, degree, e.embedding)
+            if A.shape[1] != sum(gadget.widths):
+                raise CertificateError("Step 'layout': a gadget has the wrong number of coordinates.")
+            key = key_of(gadget, local)
+            if key not in self.factors:
+                self._force(gadget, local, key)
+
+    def _force(self, gadget: Gadget, local: Any, key: str) -> None:
+        """Certify one kind of gadget."""
+        try:
+            if in_layers(gadget, local):
+                self.factors[key] = 1
+            else:
+                check_combinations(gadget, local, self.c["gadgets"][key]["combinations"])
+                self.factors[key] = gadget.factor
+            self.valid &= rows_are_valid(gadget, local)
+        except CapacityError as problem:
+            raise CertificateError(f"Step 'forcing': {problem}") from None
+
+    def _weights(self) -> set[tuple[int, ...]]:
+        """Return the weights of every check and target, after checking that trees are trees."""
+        e = self.e
+        wanted = {
+            (word, tuple(f"z{word}{v}" for v in check))
+            for word in WORDS
+            for check in e.code.checks
+            if check
+        }
+        groups: dict[tuple[str, int] | tuple[()], list[Block]] = {}
+        for block in e.layout.blocks:
+            if block.kind == "check":
+                groups.setdefault(block.owner, []).append(block)
+        lists: set[tuple[int, ...]] = set()
+        seen = set()
+        auxiliary: set[str] = set()
+        for owner, blocks in groups.items():
+            nodes = [block.names for block in blocks]
+            leaves, inner = _leaves(nodes)
+            if not owner or auxiliary & set(inner):
+                raise CertificateError("Step 'layout': two checks share an auxiliary symbol.")
+            auxiliary |= set(inner)
+            seen |= {(word, own) for word, own in wanted if word == owner[0] and sorted(own) == sorted(leaves)}
+            if len(leaves) == 1:
+                continue
+            gadgets = [Gadget("check", len(block.names), e.embedding) for block in blocks]
+            locals_ = [e.layout.local(e.public, block) for block in blocks]
+            factors = [self.factors[key_of(g, own)] for g, own in zip(gadgets, locals_, strict=True)]
+            lists |= {tuple(weights(nodes, factors, leaf)) for leaf in leaves}
+        if seen != wanted or len(groups) != len(wanted):
+            raise CertificateError("Step 'layout': a check of the graph is missing, or there is one too many.")
+        return lists
+
+    # ---------------------------------------------------------------- records
+
+    def _words(self) -> list[NDArray[np.int64]]:
+        """Return the words whose pins are held, after checking the copies of all records."""
+        e = self.e
+        K, q, first = e.code.K, e.embedding.q, 2 + len(e.public)
+        words = []
+        for w, held in enumerate(e.held):
+            if len(held) != e.records.m or int(held.min()) < 0 or int(held[w]) < e.J or int(held[1 - w]):
+                raise CertificateError("Step 'records': the anchors, or the number of points, are wrong.")
+            public = held[2:first]
+            if (w == 0 and public.any()) or (w == 1 and (public < e.J).any()):
+                raise CertificateError("Step 'records': a public record has too few copies, or Alice has one.")
+            pins = held[first:].reshape(2, K, q)
+            if pins[1 - w].any() or not ((pins[w] > 0).sum(axis=1) == 1).all() or pins[w].max(axis=1).min() < e.L:
+                raise CertificateError("Step 'records': a symbol has not its one pin with L copies.")
+            words.append(pins[w].argmax(axis=1))
+        for word in words:
+            if any(np.bitwise_xor.reduce(word[list(check)], initial=0) for check in e.code.checks):
+                raise CertificateError("Step 'records': the pins are not those of a codeword.")
+        return words
+
+    def _mistakes(self) -> int:
+        numerators, denominator = self._point()
+        return self.e.records.mistakes(numerators, denominator, self.e.held)
+
+    def _point(self) -> tuple[NDArray[Any], int]:
+        witness = self.c["witness"]
+        numbers, denominator = list(witness["numerators"]), witness["denominator"]
+        if not all(isinstance(x, int) for x in (*numbers, denominator)) or denominator < 1:
+            raise CertificateError("Step 'bounds': the classifier has weights that are no integers.")
+        if len(numbers) != self.e.public.columns:
+            raise CertificateError("Step 'bounds': the classifier has the wrong number of weights.")
+        small = max(abs(x) for x in numbers) < 2**62
+        return np.array(numbers, dtype=np.int64 if small else object), denominator
+
+    def _feasibility(self, F: int, words: list[NDArray[np.int64]]) -> None:
+        """Check the integral witness when F = 0, the Farkas vector when F = 1."""
+        e = self.e
+        K, q = e.code.K, e.embedding.q
+        held = np.concatenate([w * K * q + np.arange(K) * q + words[w] for w in range(2)])
+        if F == 0:
+            x, denominator = self._point()
+            pins = e.pins.select(held)
+            if (e.public.slacks(x, denominator) < 0).any() or (pins.slacks(x, denominator) < 0).any():
+                raise CertificateError("Step 'bounds': F = 0, but the point violates a row.")
+            return
+        total: dict[int, int] = {}
+        bound = 0
+        for rows, name, allowed in ((e.public, "public", None), (e.pins, "pins", set(held.tolist()))):
+            for row, y in self.c["farkas"][name]:
+                if not isinstance(y, int) or y < 0 or not 0 <= row < len(rows) or (allowed and row not in allowed):
+                    raise CertificateError("Step 'bounds': the Farkas vector has a wrong entry.")
+                for entry in range(int(rows.start[row]), int(rows.start[row + 1])):
+                    column = int(rows.index[entry])
+                    total[column] = total.get(column, 0) + y * int(rows.value[entry])
+                bound += y * int(rows.bound[row])
+        if any(total.values()) or bound >= 0:
+            raise CertificateError("Step 'bounds': the Farkas vector does not add up to a contradiction.")
+
+
+def _leaves(nodes: list[tuple[str, ...]]) -> tuple[list[str], list[str]]:
+    """Return the symbols that occur once and those that occur twice in a tree of gadgets.
+
+    Raises:
+        CertificateError: when the gadgets are no tree.
+    """
+    homes: dict[str, list[int]] = {}
+    for i, node in enumerate(nodes):
+        for name in node:
+            homes.setdefault(name, []).append(i)
+    leaves = [name for name, own in homes.items() if len(own) == 1]
+    inner = [name for name, own in homes.items() if len(own) > 1]
+    reached, grown = {0}, True
+    while grown:
+        more = {i for name in inner if reached & set(homes[name]) for i in homes[name]} - reached
+        reached |= more
+        grown = bool(more)
+    tree = len(reached) == len(nodes) == len(inner) + 1 and all(len(homes[name]) == 2 for name in inner)
+    if not tree or any(len(set(node)) < len(node) for node in nodes):
+        raise CertificateError("Step 'layout': the gadgets of a check are no tree.")
+    return leaves, inner

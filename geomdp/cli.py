@@ -1,13 +1,15 @@
-"""The command line: assess, plan, opt, inspect, dichotomies.
+"""The command line: assess, plan, opt, verify, inspect, dichotomies.
 
 stdout carries the result only: tables for people, or with --json one JSON object and nothing else. Notes,
-progress and errors go to stderr. Exit codes: 0 done, 2 bad input (nothing was written), 130 interrupted.
+progress and errors go to stderr. Exit codes: 0 done, 1 a proof that fails, 2 bad input (nothing was written),
+130 interrupted.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from enum import StrEnum
@@ -17,8 +19,8 @@ from typing import Annotated, Any
 import typer
 
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, GeomdpError, InfeasibleError
-from geomdp.core.sample import Sample
+from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError, InfeasibleError
+from geomdp.core.sample import Sample, pool
 
 app = typer.Typer(
     add_completion=False,
@@ -96,6 +98,7 @@ def assess(
     from geomdp.testers.plan import plan as make_plan
 
     domain = Domain.from_grid_file(grid)
+    _check_writable(transcript)
     S_A, S_B = (_read(domain, path, label, positive, negative) for path in (a, b))
     with _progress("calibrating the noise") as progress:
         plan = make_plan(
@@ -115,7 +118,8 @@ def assess(
         raise _too_small(plan)
     outcome = row.run(S_A, S_B, rng=seed, force_uncertified=force_uncertified)
     if transcript is not None:
-        _write(transcript, outcome.transcript.to_dict())
+        text = json.dumps(outcome.transcript.to_dict()) + "\n"
+        _replace(transcript, lambda path: path.write_text(text, encoding="utf-8"))
     if as_json:
         _print_json(outcome.to_dict())
         return
@@ -170,27 +174,89 @@ def opt(
     positive: Positive,
     negative: Negative = None,
     classes: ClassesOption = Classes.auto,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write the proof of both bounds to this file (JSON, or .npz).")
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", help="Seconds; then a certified interval is returned.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the bounds over time and the data to this picture.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compute the least number of mistakes of any classifier, exactly. Not private."""
+    """Compute the least number of mistakes of any classifier, exactly, with a proof. Not private.
+
+    Ctrl-C ends the search with the best certified interval so far.
+    """
     from geomdp.opt.halfspace import opt_halfspace
     from geomdp.opt.threshold import opt_threshold
 
     domain = Domain.from_grid_file(grid)
+    for path in (certificate, plot):
+        _check_writable(path)
     samples = [_read(domain, path, label, positive, negative) for path in tables]
     thresholds = classes is Classes.thresholds or (classes is Classes.auto and domain.ordered)
-    with _progress("searching") as progress:
-        result = opt_threshold(*samples) if thresholds else opt_halfspace(*samples, progress=progress)
+    history: list[tuple[float, int, int]] = []
+    with _bounds(history) as watch:
+        if thresholds:
+            result = opt_threshold(*samples)
+        else:
+            result = opt_halfspace(*samples, time_limit=time_limit, watch=watch)
+    if certificate is not None:
+        _replace(certificate, result.certificate.save)
+    if plot is not None:
+        from geomdp.plot.bounds import optimum_picture
+
+        _replace(plot, optimum_picture(pool(*samples), result, history).savefig)
     clipped = sum(sample.clipped for sample in samples)
     if as_json:
         kind = "thresholds" if thresholds else "halfspaces"
-        _print_json({**result.to_dict(), "classes": kind, "clipped": clipped})
+        written = None if certificate is None else str(certificate)
+        _print_json({**result.to_dict(), "classes": kind, "clipped": clipped, "certificate": written})
         return
     from geomdp.report import opt_table
 
     _print(opt_table(result, domain))
     if clipped:
         _note(f"{clipped} rows lay outside the grid and count at its nearest edge.")
+
+
+@app.command()
+def verify(
+    certificate: Annotated[Path, typer.Argument(metavar="c.json", help="A proof written by `geomdp opt`.")],
+    tables: Annotated[list[Path], typer.Argument(metavar="A.csv [B.csv ...]", help="The same tables.")],
+    grid: Grid,
+    label: Label,
+    positive: Positive,
+    negative: Negative = None,
+    as_json: Json = False,
+) -> None:
+    """Replay a proof of opt on the tables it is about: integers only, no solver, no search.
+
+    Exit code 1 if it does not hold.
+    """
+    from geomdp.opt.certificate import Certificate
+    from geomdp.opt.verifier import verify as replay
+
+    domain = Domain.from_grid_file(grid)
+    samples = [_read(domain, path, label, positive, negative) for path in tables]
+    proof, reason = None, ""
+    try:
+        proof = Certificate.load(certificate)
+        replay(proof, *samples)
+    except CertificateError as error:
+        reason = str(error)
+    valid = not reason
+    bounds = (proof.lower, proof.upper) if proof is not None and valid else (None, None)
+    if as_json:
+        _print_json({"valid": valid, "lower": bounds[0], "upper": bounds[1], "reason": reason})
+    elif valid:
+        _print(f"valid: {bounds[0]} <= opt <= {bounds[1]}")
+    else:
+        _print(f"not valid: {reason}")
+    if not valid:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -321,6 +387,24 @@ def _progress(title: str) -> Iterator[Callable[[float], None] | None]:
         yield lambda done: bar.update(task, completed=done)
 
 
+@contextlib.contextmanager
+def _bounds(history: list[tuple[float, int, int]]) -> Iterator[Callable[[float, int, int], None]]:
+    """Yield a callback that records bounds, and shows them closing in where stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda seconds, lower, upper: history.append((seconds, lower, upper))
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    with console.status("searching") as status:
+
+        def watch(seconds: float, lower: int, upper: int) -> None:
+            history.append((seconds, lower, upper))
+            status.update(f"{seconds:.1f} s: {lower} <= opt <= {upper}")
+
+        yield watch
+
+
 def _print(*parts: Any) -> None:
     from rich.console import Console
 
@@ -339,11 +423,24 @@ def _note(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def _write(path: Path, document: Any) -> None:
+def _check_writable(path: Path | None) -> None:
+    """Refuse a path that cannot be written before any work is done."""
+    if path is None:
+        return
+    if path.is_dir() or not os.access(path.parent, os.W_OK) or not path.parent.is_dir():
+        raise ArgumentError("path", "a file in a folder that can be written", repr(str(path)))
+
+
+def _replace(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file completely or not at all."""
+    work = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
     try:
-        path.write_text(json.dumps(document) + "\n", encoding="utf-8")
+        write(work)
+        os.replace(work, path)
     except OSError:
-        raise ArgumentError("transcript", "a path that can be written", repr(str(path))) from None
+        raise ArgumentError("path", "a file that can be written", repr(str(path))) from None
+    finally:
+        work.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
 from lp_gadgets.field import check_symbols, trace_table
-from lp_gadgets.forcing import key_of
-from lp_gadgets.instance import gadget_of
+from lp_gadgets.forcing import Gadget, key_of
 from lp_gadgets.verifier import Evidence, Verdict, verify
 
 if TYPE_CHECKING:
@@ -183,8 +182,7 @@ def farkas_vector(instance: HardInstance, u: Any, v: Any) -> dict[str, list[list
 def _trace_term(instance: HardInstance, block: Any, x: int, y: int) -> tuple[list[int], list[int], int]:
     """Return the combination that forces the trace bit of two labels, in rows of the program."""
     program = instance.program
-    gadget = gadget_of("trace", 3, program.recipe)
-    assert gadget is not None
+    gadget = Gadget("trace", 0, program.recipe.embedding)
     local = program.layout.local(program.public, block)
     rows, multipliers, scale = instance.gadgets[key_of(gadget, local)]["combinations"][x * instance.q + y]
     numbers = program.layout.row_numbers(block)
@@ -197,4 +195,4 @@ def _odd_row(program: Program, block: Any, odd: Sequence[int]) -> int:
     A = part.dense([c for name in block.names for c in program.layout.columns(name)])
     wanted = [2 * o - 1 for o in odd]
     hits = [i for i, row in enumerate(A.tolist()) if row == wanted and part.bound[i] == sum(odd) - 1]
-    return block.first + hits[0]
+    return int(block.first) + hits[0]

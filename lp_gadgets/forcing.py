@@ -1,7 +1,7 @@
 """Why the rows of a gadget force: explicit combinations, found once per kind of gadget.
 
-Let delta_j(z) be the deficit of label j (:mod:`lp_gadgets.embedding`); for a bit it is r or 1 - r. A gadget of
-a relation forces with factor g when every tuple t and target x satisfy, on all points of the gadget's rows,
+Let delta_j(z) be the deficit of label j (:mod:`lp_gadgets.embedding`); for a bit it is r or 1 - r. A gadget
+of a relation forces with factor g when every tuple t and target x satisfy, where the gadget's rows hold,
 
     delta_{t_x}(z_x)  <=  g * (sum of delta_{t_i}(z_i) over the other positions i).
 
@@ -129,8 +129,8 @@ def key_of(gadget: Gadget, local: Local) -> str:
 def in_layers(gadget: Gadget, local: Local) -> bool:
     """Return whether the odd rows of every layer are among a gadget's rows.
 
-    On the parabola with q = 2 the coordinates of a symbol must be equal by two of the rows; the second is then
-    read as the first.
+    On the parabola with q = 2 the coordinates of a symbol must be equal by two of the rows; the second is
+    then read as the first.
 
     Example:
         >>> gadget = Gadget("parity", 0, Embedding(2))
@@ -269,4 +269,4 @@ def rows_are_valid(gadget: Gadget, local: Local) -> bool:
         values = [(part @ small.points(small.tuples()).T).max(axis=1) for part in parts]
         return bool((np.asarray(inside) <= 1).all() and (np.sum(values, axis=0) <= b).all())
     points = gadget.points(gadget.tuples())
-    return bool((A @ points.T <= b[:, None]).all())
+    return bool((b[:, None] >= A @ points.T).all())

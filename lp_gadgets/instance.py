@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, CertificateError, check_integer
+from geomdp.core.errors import CertificateError, check_integer
 from lp_gadgets.field import check_symbols
 from lp_gadgets.forcing import Gadget, find_combinations, in_layers, key_of
-from lp_gadgets.program import WORDS, Program, Recipe
+from lp_gadgets.program import Program, Recipe
 from lp_gadgets.records import Records
 from lp_gadgets.slack import slack_denominator, weights
 from lp_gadgets.witness import Witness, best_witness, integral_witness
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from geomdp.core.domain import Domain
     from geomdp.core.sample import Sample
     from lp_gadgets.certify import Certificate
@@ -183,7 +185,7 @@ class HardInstance:
         size = self.n if n is None else n
         return self.records.sample("A", a, size), self.records.sample("B", b, size)
 
-    def words(self, F: int = 1, rng: Any = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # noqa: N803
+    def words(self, F: int = 1, rng: Any = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return random messages with the given value of F; with F = 1 such that the optimum is certain.
 
         That is: a witness attains the lower bound :attr:`gap`, if any of a thousand pairs allows it.
@@ -200,7 +202,7 @@ class HardInstance:
             if self.F(u, v) != wanted:
                 continue
             fallback = u, v
-            if not wanted or self.J <= self.gap or self._attained(u, v) <= self.gap:
+            if not wanted or self.gap >= self.J or self._attained(u, v) <= self.gap:
                 return fallback
         if fallback is None:  # pragma: no cover (half of all pairs have either value, but for one)
             raise CertificateError("Step 'words': no pair of words was found.")
@@ -218,7 +220,7 @@ class HardInstance:
         """
         a, b = self.codewords(u, v)
         true = integral_witness(self.program, a, b)
-        if self.F(u, v) == 0 or self.J <= self.gap:
+        if self.F(u, v) == 0 or self.gap >= self.J:
             return true
         found = best_witness(self.program, a, b, [self.stopping.witness])
         return found if found is not None and self.L * len(found.erased) <= self.J else true
@@ -231,6 +233,14 @@ class HardInstance:
         from lp_gadgets.certify import certify
 
         return certify(self, u, v, progress)
+
+    def save(
+        self, u: Word, v: Word, folder: str | Path, progress: Callable[[float], None] | None = None
+    ) -> Certificate:
+        """Certify a pair of words and write the instance to a folder; see :func:`lp_gadgets.folder.save`."""
+        from lp_gadgets.folder import save
+
+        return save(self, u, v, folder, progress)
 
     def rigidity(self, u: Word, erased: Any) -> Rigidity:
         """Return what becomes of a codeword when some of its pins are dropped.
@@ -278,7 +288,7 @@ def gadget_of(kind: str, size: int, recipe: Recipe) -> Gadget | None:
 
 
 def weight_lists(program: Program, gadgets: dict[str, dict[str, Any]]) -> set[tuple[int, ...]]:
-    """Return the weights with which the checks force, for every check and target, see :mod:`lp_gadgets.slack`."""
+    """Return the weights with which the checks force, see :mod:`lp_gadgets.slack`."""
     factors: dict[int, int] = {g["degree"]: g["factor"] for g in gadgets.values() if g["kind"] == "check"}
     lists: set[tuple[int, ...]] = set()
     for nodes in program.trees:
@@ -288,6 +298,3 @@ def weight_lists(program: Program, gadgets: dict[str, dict[str, Any]]) -> set[tu
         own = [factors[len(node)] for node in nodes]
         lists |= {tuple(weights(nodes, own, leaf)) for leaf in leaves}
     return lists
-
-
-__all__ = ["WORDS", "HardInstance", "gadget_of", "weight_lists"]

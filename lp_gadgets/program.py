@@ -104,7 +104,9 @@ class Recipe:
         place = Embedding(q, embedding)
         if encoding == "auto":
             encoding = "tree" if embedding == "parabola" and q > 2 else "facets"
-        direct = "implications" if encoding.startswith("implication") or place.q**2 > TRACE_TUPLES else "facets"
+        direct = (
+            "implications" if encoding.startswith("implication") or place.q**2 > TRACE_TUPLES else "facets"
+        )
         return cls(place, encoding, direct)
 
     @property
@@ -118,7 +120,7 @@ class Recipe:
         return {"tree": "facets", "implication tree": "implications"}.get(self.check, self.check)
 
     def nodes(self, degree: int) -> list[tuple[str, ...]]:
-        """Return the relations that impose a check: tuples of its symbols z0, z1, ... and auxiliary t0, ..."""
+        """Return the relations that impose a check, by its symbols z0, z1, ... and auxiliary t0, ..."""
         if self.tree and degree > 3:
             return list(tree_nodes(degree))
         return [tuple(f"z{i}" for i in range(degree))]
@@ -214,7 +216,9 @@ class Program:
         self.place = {name: i for i, name in enumerate(self.variables)}
         parts, blocks, first = [], [], 0
         for kind, names, owner, rows in self._parts():
-            part = sparse(rows.A, rows.b, len(self.variables), [self.place[v] for v in rows.variables], rows.names)
+            part = sparse(
+                rows.A, rows.b, len(self.variables), [self.place[v] for v in rows.variables], rows.names
+            )
             parts.append(part)
             blocks.append(Block(kind, names, first, len(part), owner))
             first += len(part)
@@ -329,4 +333,6 @@ class Program:
 
 def _zero(bit: str, stem: str) -> Rows:
     """Return bit = 0 as two rows."""
-    return Rows((bit,), np.array([[-1], [1]]), np.array([0, 0]), (f"{stem}.low", f"{stem}.top"), ("bit", "bit"))
+    return Rows(
+        (bit,), np.array([[-1], [1]]), np.array([0, 0]), (f"{stem}.low", f"{stem}.top"), ("bit", "bit")
+    )

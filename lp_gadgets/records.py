@@ -8,7 +8,7 @@ Points of the domain, in this order: the two anchors, every public row (+1), eve
 (-1), every candidate pin of Bob (+1). Alice holds L copies of each of her K pins and J of the anchor -e; Bob
 L of each of his K pins, J of every public row and J of the anchor +e. Copies of its anchor pad each sample to
 n records; neither they nor the public rows depend on the words, so changing a word replaces at most K L
-records (paper, Lemma D.3).
+records (paper, Lemma D.3). Points are different, except that a check of one symbol is also a pin of Bob's.
 """
 
 from __future__ import annotations
@@ -137,7 +137,10 @@ class Records:
         size = check_integer("n", n, 1)
         if size < least:
             raise ArgumentError(
-                "n", f"at least {least}", size, f"The encoders need {least} records: lower J or L, or raise n."
+                "n",
+                f"at least {least}",
+                size,
+                f"The encoders need {least} records: lower J or L, or raise n.",
             )
         if size > MAX_RECORDS:
             raise CapacityError("n", f"at most {MAX_RECORDS}", size, "Lower J and L.")
@@ -162,10 +165,9 @@ class Records:
         if denominator < 1:
             raise ArgumentError("denominator", "a positive integer", denominator)
         negative, positive = held
-        half, first = len(self.pins) // 2, 2 + len(self.public)
+        half = len(self.pins) // 2
         public = self.public.slacks(numerators, denominator) >= 0
         pins = self.pins.slacks(numerators, denominator)
         strict = np.array([self.N * int(s) + denominator > 0 for s in pins[:half]], dtype=bool)
         plus = np.concatenate([[False, True], public, ~strict, pins[half:] >= 0])
-        assert len(plus) == first + 2 * half
         return int(negative[plus].sum()) + int(positive[~plus].sum())

@@ -81,4 +81,4 @@ def rigidity(program: Program, labels: NDArray[np.int64], erased: Iterable[int])
     if peeling.harmless:
         return Rigidity(peeling, None)
     zero = np.zeros_like(labels)
-    return Rigidity(peeling, half_witness(program, labels, zero, peeling.residual, "A", 1))
+    return Rigidity(peeling, half_witness(program, labels, zero, peeling.residual))

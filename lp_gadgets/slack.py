@@ -63,9 +63,7 @@ def peeling_bounds(weight_lists: Iterable[Sequence[int]], erasures: int) -> list
     bounds: list[int] = []
     for _ in range(erasures):
         known = sorted(bounds, reverse=True)
-        sums = (
-            sum(w * (known[i] if i < len(known) else 1) for i, w in enumerate(own)) for own in lists
-        )
+        sums = (sum(w * (known[i] if i < len(known) else 1) for i, w in enumerate(own)) for own in lists)
         bounds.append(max(sums, default=0))
     return bounds
 
@@ -85,4 +83,4 @@ def slack_denominator(k: int, erasures: int, weight_lists: Iterable[Sequence[int
     check_integer("k", k, 1)
     bounds = sorted(peeling_bounds(weight_lists, erasures), reverse=True)
     most = min(k, erasures)
-    return max(1, max(k - e + sum(bounds[:e]) for e in range(most + 1)))
+    return max(1, *(k - e + sum(bounds[:e]) for e in range(most + 1)))

@@ -140,7 +140,9 @@ def join(columns: int, parts: Sequence[SparseRows]) -> SparseRows:
     return SparseRows(columns, start, together("index"), together("value"), together("bound"), names)
 
 
-def sparse(A: NDArray[Any], b: NDArray[Any], columns: int, where: Sequence[int], names: Sequence[str]) -> SparseRows:
+def sparse(
+    A: NDArray[Any], b: NDArray[Any], columns: int, where: Sequence[int], names: Sequence[str]
+) -> SparseRows:
     """Return dense rows over some of the variables as sparse rows over all.
 
     Args:

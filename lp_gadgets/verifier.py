@@ -9,7 +9,7 @@ It is handed rows, copies of records and a graph, and believes nothing about how
 4. *forcing*: every kind of gadget forces, by the multipliers of the certificate; every row holds for all
    tuples of its relation. Hence the program is feasible iff F = 0, for all pairs of codewords.
 5. *slack*: 1/N is small enough for the forcing to survive, see :mod:`lp_gadgets.slack`.
-6. *records*: at least J copies of public records and L of the pins of two codewords.
+6. *records*: J copies of every public record, at least J of the anchors, L of the pins of two codewords.
 7. *bounds*: with F = 1, opt >= min(J, L D): fewer mistakes leave all public records and all but D - 1
    blocks of pins right, which forces p_k = 1. The classifier's mistakes are recounted on all records.
 """
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import CapacityError, CertificateError
+from geomdp.core.errors import CapacityError, CertificateError, GeomdpError
 from lp_gadgets.field import trace_table
 from lp_gadgets.forcing import Gadget, check_combinations, in_layers, key_of, rows_are_valid
 from lp_gadgets.records import Records
@@ -110,7 +110,17 @@ def verify(
     report = progress or (lambda fraction: None)
     try:
         return _Check(evidence, certificate).run(report)
-    except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as problem:
+    except CertificateError:
+        raise
+    except (
+        GeomdpError,
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        AttributeError,
+        OverflowError,
+    ) as problem:
         raise CertificateError(f"Step 'reading': a part is missing or malformed ({problem}).") from None
 
 
@@ -141,7 +151,9 @@ class _Check:
         verdict = Verdict(stopping.lower, stopping.exact, self.valid, F, lower, upper)
         for name in ("erasure_threshold", "F", "opt_lower", "opt_upper", "feasible_iff"):
             if c[name] != getattr(verdict, name):
-                raise CertificateError(f"Step 'claims': {name} is {c[name]}, but {getattr(verdict, name)} holds.")
+                raise CertificateError(
+                    f"Step 'claims': {name} is {c[name]}, but {getattr(verdict, name)} holds."
+                )
         for name, word in zip("uv", words, strict=True):
             if list(c[name]) != word[list(e.message)].tolist():
                 raise CertificateError(f"Step 'claims': the records do not hold the word {name}.")
@@ -200,7 +212,7 @@ class _Check:
             if rows != [(-1, 0), (1, 0)]:
                 raise CertificateError("Step 'layout': an end is not fixed at 0.")
         elif block.kind == "symbol":
-            self.valid &= bool((A @ e.embedding.points.T <= b[:, None]).all())
+            self.valid &= bool((b[:, None] >= A @ e.embedding.points.T).all())
         elif block.kind == "check" and len(block.names) == 1:
             deficit = e.embedding.deficits[0]
             own = A[-block.count :], b[-block.count :]
@@ -231,10 +243,7 @@ class _Check:
         """Return the weights of every check and target, after checking that trees are trees."""
         e = self.e
         wanted = {
-            (word, tuple(f"z{word}{v}" for v in check))
-            for word in WORDS
-            for check in e.code.checks
-            if check
+            (word, tuple(f"z{word}{v}" for v in check)) for word in WORDS for check in e.code.checks if check
         }
         groups: dict[tuple[str, int] | tuple[()], list[Block]] = {}
         for block in e.layout.blocks:
@@ -249,7 +258,9 @@ class _Check:
             if not owner or auxiliary & set(inner):
                 raise CertificateError("Step 'layout': two checks share an auxiliary symbol.")
             auxiliary |= set(inner)
-            seen |= {(word, own) for word, own in wanted if word == owner[0] and sorted(own) == sorted(leaves)}
+            seen |= {
+                (word, own) for word, own in wanted if word == owner[0] and sorted(own) == sorted(leaves)
+            }
             if len(leaves) == 1:
                 continue
             gadgets = [Gadget("check", len(block.names), e.embedding) for block in blocks]
@@ -257,7 +268,9 @@ class _Check:
             factors = [self.factors[key_of(g, own)] for g, own in zip(gadgets, locals_, strict=True)]
             lists |= {tuple(weights(nodes, factors, leaf)) for leaf in leaves}
         if seen != wanted or len(groups) != len(wanted):
-            raise CertificateError("Step 'layout': a check of the graph is missing, or there is one too many.")
+            raise CertificateError(
+                "Step 'layout': a check of the graph is missing, or there is one too many."
+            )
         return lists
 
     # ---------------------------------------------------------------- records
@@ -271,10 +284,14 @@ class _Check:
             if len(held) != e.records.m or int(held.min()) < 0 or int(held[w]) < e.J or int(held[1 - w]):
                 raise CertificateError("Step 'records': the anchors, or the number of points, are wrong.")
             public = held[2:first]
-            if (w == 0 and public.any()) or (w == 1 and (public < e.J).any()):
-                raise CertificateError("Step 'records': a public record has too few copies, or Alice has one.")
+            if (w == 0 and public.any()) or (w == 1 and (public != e.J).any()):
+                raise CertificateError("Step 'records': a public record has not J copies, or Alice has one.")
             pins = held[first:].reshape(2, K, q)
-            if pins[1 - w].any() or not ((pins[w] > 0).sum(axis=1) == 1).all() or pins[w].max(axis=1).min() < e.L:
+            if (
+                pins[1 - w].any()
+                or not ((pins[w] > 0).sum(axis=1) == 1).all()
+                or (pins[w].max(axis=1) != e.L).any()
+            ):
                 raise CertificateError("Step 'records': a symbol has not its one pin with L copies.")
             words.append(pins[w].argmax(axis=1))
         for word in words:
@@ -311,7 +328,12 @@ class _Check:
         bound = 0
         for rows, name, allowed in ((e.public, "public", None), (e.pins, "pins", set(held.tolist()))):
             for row, y in self.c["farkas"][name]:
-                if not isinstance(y, int) or y < 0 or not 0 <= row < len(rows) or (allowed and row not in allowed):
+                if (
+                    not isinstance(y, int)
+                    or y < 0
+                    or not 0 <= row < len(rows)
+                    or (allowed and row not in allowed)
+                ):
                     raise CertificateError("Step 'bounds': the Farkas vector has a wrong entry.")
                 for entry in range(int(rows.start[row]), int(rows.start[row + 1])):
                     column = int(rows.index[entry])

@@ -85,7 +85,8 @@ def integral_witness(program: Program, a: NDArray[np.int64], b: NDArray[np.int64
         >>> from lp_gadgets.tanner import TannerCode
         >>> program = Program(TannerCode.geometry("Fano").over(2), Recipe.of(2))
         >>> c = program.code.encode([1, 1, 0])
-        >>> [integral_witness(program, c, program.code.encode(v)).violated(program) for v in ([1, 1, 0], [1, 0, 0])]
+        >>> other = program.code.encode([1, 0, 0])
+        >>> [integral_witness(program, c, b).violated(program) for b in (c, other)]
         [[], ['out.top']]
     """
     values = _Values(program, a, b)
@@ -96,7 +97,13 @@ def integral_witness(program: Program, a: NDArray[np.int64], b: NDArray[np.int64
 
 
 def half_witness(
-    program: Program, a: NDArray[np.int64], b: NDArray[np.int64], erased: Iterable[int], word: str, beta: int
+    program: Program,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+    erased: Iterable[int],
+    *,
+    word: str = "A",
+    beta: int = 1,
 ) -> Witness:
     """Return the half point of a stopping set.
 
@@ -130,7 +137,13 @@ def half_witness(
 
 
 def shifted_witness(
-    program: Program, a: NDArray[np.int64], b: NDArray[np.int64], erased: Iterable[int], word: str, beta: int
+    program: Program,
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+    erased: Iterable[int],
+    *,
+    word: str = "A",
+    beta: int = 1,
 ) -> Witness:
     """Return the integral point at which one word is moved by beta on the support of a binary codeword.
 
@@ -170,9 +183,9 @@ def best_witness(
             for beta in range(1, program.code.q):
                 active = int(table[beta, other[inside]].sum())
                 if active >= 2:
-                    return half_witness(program, a, b, T, word, beta)
+                    return half_witness(program, a, b, T, word=word, beta=beta)
                 if active % 2 and even:
-                    return shifted_witness(program, a, b, T, word, beta)
+                    return shifted_witness(program, a, b, T, word=word, beta=beta)
     return None
 
 
@@ -228,7 +241,9 @@ class _Values:
     def labels(self) -> dict[str, int]:
         """Return the label of every symbol; an auxiliary one has the sum of its part of the check."""
         labels = {
-            f"z{word}{i}": int(x) for word, c in zip(WORDS, (self.a, self.b), strict=True) for i, x in enumerate(c)
+            f"z{word}{i}": int(x)
+            for word, c in zip(WORDS, (self.a, self.b), strict=True)
+            for i, x in enumerate(c)
         }
         for word in WORDS:
             for c, nodes in enumerate(self.program.trees):
@@ -240,7 +255,9 @@ class _Values:
     def partial_sums(self, word: str, T: set[int]) -> Iterator[tuple[str, int, bool]]:
         """Yield for every auxiliary symbol of a word its sum, and whether T meets its part, but not all."""
         labels = self.labels()
-        for c, (check, nodes) in enumerate(zip(checks_of(self.program.code), self.program.trees, strict=True)):
+        for c, (check, nodes) in enumerate(
+            zip(checks_of(self.program.code), self.program.trees, strict=True)
+        ):
             parts = {f"z{i}": {v} for i, v in enumerate(check)}
             own = T.intersection(check)
             for first, second, third in nodes[:-1]:

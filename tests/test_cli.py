@@ -271,3 +271,49 @@ def test_dichotomies_counts_and_enumerates(geomdp, tmp_path):
     assert code == 2
     assert "2,566 dichotomies, about" in err
     assert not (tmp_path / "V").exists()
+
+
+def test_a_proof_is_written_replayed_and_refused_for_other_records(geomdp, tmp_path):
+    """opt --certificate writes a proof that verify accepts for these tables and rejects for others."""
+    table, half = data.path("wdbc/wdbc.csv"), data.path("wdbc/wdbc_a.csv")
+    common = ["--grid", GRID8, "--label", "diagnosis", "--positive", "malignant", "--json"]
+    proof = tmp_path / "c.json"
+    code, out, _ = geomdp("opt", table, *common, "--certificate", proof)
+    assert code == 0
+    value = _object(out)["upper"]
+    code, out, _ = geomdp("verify", proof, table, *common)
+    assert (code, _object(out)) == (0, {"valid": True, "lower": value, "upper": value, "reason": ""})
+    code, out, _ = geomdp("verify", proof, half, *common)
+    assert code == 1
+    assert not _object(out)["valid"]
+    proof.write_text("{}")
+    code, out, _ = geomdp("verify", proof, table, *common)
+    assert code == 1
+    assert "format" in _object(out)["reason"]
+
+
+def test_a_time_limit_gives_a_certified_interval(geomdp):
+    """At a limit of 0 seconds the interval is certain, if wide."""
+    common = ["--grid", GRID8, "--label", "diagnosis", "--positive", "malignant", "--json"]
+    answer = _object(geomdp("opt", data.path("wdbc/wdbc.csv"), *common, "--time-limit", 0)[1])
+    assert answer["lower"] <= 40 <= answer["upper"]
+
+
+def test_a_path_that_cannot_be_written_is_refused_first(geomdp, tmp_path):
+    """Nothing is computed when the result could not be saved."""
+    code, out, err = geomdp(
+        "opt", _pair("delays/same")[0], *DELAYS, "--certificate", tmp_path / "none" / "c.json"
+    )
+    assert (code, out) == (2, "")
+    assert "Argument 'path' must be a file in a folder that can be written" in err
+
+
+def test_opt_draws_its_bounds_and_the_data(geomdp, tmp_path):
+    """--plot writes a picture."""
+    picture = tmp_path / "p.png"
+    code, _, _ = geomdp(
+        "opt", data.path("wdbc/wdbc.csv"), "--grid", GRID8, "--label", "diagnosis",
+        "--positive", "malignant", "--plot", picture,
+    )  # fmt: skip
+    assert code == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")

@@ -113,15 +113,20 @@ def arc_counts(points: NDArray[np.float64], ends: NDArray[np.float64], tolerance
 
 
 @_jit
+def ones(x: Any) -> Any:
+    """Return the number of one bits of a word."""
+    x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@_jit
 def popcount(words: NDArray[np.uint64]) -> int:
     """Return the number of one bits."""
     total: Any = 0
     for i in range(len(words)):
-        x = words[i]
-        x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
-        x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
-        x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        total += np.int64((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        total += ones(words[i])
     return int(total)
 
 
@@ -144,6 +149,44 @@ def union_table(bits: NDArray[np.uint64]) -> Any:
             out[i, j] = popcount(bits[i] | bits[j])
             out[j, i] = out[i, j]
     return out
+
+
+@_jit
+def row_counts(bits: NDArray[np.uint64]) -> Any:
+    """Return the number of one bits of every row."""
+    out = np.empty(len(bits), dtype=np.int64)
+    for i in range(len(bits)):
+        out[i] = popcount(bits[i])
+    return out
+
+
+@_jit
+def roomiest(
+    part: NDArray[np.uint64],
+    bits: NDArray[np.uint64],
+    sizes: NDArray[np.int64],
+    allowed: NDArray[np.bool_],
+    limit: int,
+) -> int:
+    """Return the allowed row that grows least by the part and to at most `limit`; -1 if there is none.
+
+    With limit -1 only a row that holds the part already is returned.
+    """
+    best, found = part.size * 64 + 1, -1
+    for i in range(len(bits)):
+        if not allowed[i]:
+            continue
+        room = min(best - 1, max(0, limit - sizes[i]))
+        growth = 0
+        for word in range(len(part)):
+            growth += ones(part[word] & ~bits[i, word])
+            if growth > room:
+                break
+        if growth <= room and (limit < 0 or sizes[i] + growth <= limit):
+            best, found = growth, i
+            if growth == 0:
+                break
+    return found
 
 
 @_jit

@@ -1,4 +1,4 @@
-"""Cutting the space of linear halfspaces into simplicial cones, and merging what the cones contain.
+"""Cutting the space of linear halfspaces into simplicial cones.
 
 A linear halfspace H_z = {w : <z, w> > 0} is a direction z in R^d; a point w splits the directions by the
 plane w^perp. For a simplicial cone with generators g_1..g_d the set
@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 TOLERANCE = 1e-9
 #: Most cones that a cutting may have.
 MAX_CONES = 200_000
-#: Most members for which pairs are merged.
-MAX_MERGED = 4_000
 _MAX_DEPTH = 600
 
 Progress = Callable[[float], None] | None
@@ -162,56 +160,3 @@ def cut_plane(points: NDArray[np.float64], most: int, limit: int) -> NDArray[np.
             arcs.append(rays[[a, b % n]])
         a = max(b, skip)
     return np.array(arcs).reshape(-1, 2, 2)
-
-
-def merge(bits: NDArray[np.uint64], limit: int) -> tuple[NDArray[np.uint64], list[list[int]]]:
-    """Unite pairs of sets greedily, smallest union first, while no union holds more than `limit` points.
-
-    Args:
-        bits: (c, words) sets as bits.
-        limit: largest union allowed.
-
-    Returns:
-        The united sets, and for each the indices of its parts.
-    """
-    from geomdp.geometry import _container_kernels as kernels
-
-    _, first = np.unique(bits, axis=0, return_index=True)
-    keep = np.sort(first)
-    groups = [[int(i)] for i in keep]
-    bits = bits[keep].copy()
-    if not 1 < len(bits) <= MAX_MERGED:
-        return bits, groups
-    step = max(1, bits.shape[1] // 32)
-    scale = bits.shape[1] / len(range(0, bits.shape[1], step))
-    guide = np.ascontiguousarray(bits[:, ::step])
-    table = kernels.union_table(guide).astype(np.float64) * scale
-    table[table > 1.05 * limit] = np.inf
-    np.fill_diagonal(table, np.inf)
-    alive = np.ones(len(bits), dtype=bool)
-    near = np.argmin(table, axis=1)
-    best = table[np.arange(len(bits)), near]
-    while True:
-        i = int(np.argmin(best))
-        if not np.isfinite(best[i]):
-            break
-        j = int(near[i])
-        union = bits[i] | bits[j]
-        if kernels.popcount(union) > limit:
-            table[i, j] = table[j, i] = np.inf
-            stale = np.array([i, j])
-        else:
-            bits[i], guide[i] = union, guide[i] | guide[j]
-            groups[i], groups[j] = groups[i] + groups[j], []
-            row = kernels.union_counts(guide, i) * scale
-            row[(row > 1.05 * limit) | (~np.isfinite(table[i]) & ~np.isfinite(table[j])) | ~alive] = np.inf
-            alive[j] = False
-            row[[i, j]] = np.inf
-            table[i], table[:, i] = row, row
-            table[j], table[:, j] = np.inf, np.inf
-            stale = np.flatnonzero((near == i) | (near == j) | (row < best))
-            stale = np.union1d(stale, [i, j])
-        near[stale] = np.argmin(table[stale], axis=1)
-        best[stale] = table[stale, near[stale]]
-    kept = np.flatnonzero(alive)
-    return bits[kept], [groups[i] for i in kept]

@@ -2,14 +2,15 @@
 
 For N points W, a share theta and a ratio rho >= theta the family has, for every halfspace H holding at most
 theta N of the points, a member C with H n W inside C and |C| <= rho N. Large sets are cut by simplicial cones
-(:mod:`geomdp.geometry.cones`); small or degenerate ones get the exact list of their halfspace subsets
+(:mod:`geomdp.geometry.cones`), or, where they are too degenerate for that, by exact cells
+(:mod:`geomdp.geometry.partition`); small ones get the exact list of their halfspace subsets
 (:mod:`geomdp.geometry.subsets`), of which the inclusion-maximal ones suffice. The family depends on W alone.
 Source: (paper, Lemma 4.5), restricted to linear halfspaces, which is what the tester needs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -19,15 +20,28 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import integer_array
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check_fraction, describe
-from geomdp.geometry.cones import MAX_CONES, TOLERANCE, CuttingError, cut, cut_plane, merge, unit_points
-from geomdp.geometry.subsets import cover_pairs, halfspace_subsets, line_count, maximal, pack, unpack
+from geomdp.geometry.cones import MAX_CONES, TOLERANCE, CuttingError, cut, cut_plane, unit_points
+from geomdp.geometry.merging import MAX_MERGED, merge, tighten
+from geomdp.geometry.subsets import (
+    cover_pairs,
+    halfspace_subsets,
+    independent_columns,
+    line_count,
+    maximal,
+    pack,
+    unpack,
+)
 
 #: The exact list is used where (pairs of halfspace subsets) * (points) is at most this ...
 LISTED = 1_000_000
 #: ... and, for sets that cannot be cut, up to this.
 MOST_LISTED = 20_000_000
-#: Cones are cut to this many tenths of the allowed excess over `most`, which leaves merging some room.
+#: Cones are cut to this many tenths of the allowed excess over `most`, which leaves merging some room ...
 FINENESS = 9
+#: ... and for d >= 4 to this many, where a sample shows that at most MAX_MERGED cones will do.
+FINER = 7
+#: Points in that sample.
+SAMPLE = 2_000
 
 Progress = Callable[[float], None] | None
 
@@ -41,10 +55,11 @@ class Containers:
         most: the largest halfspace covered, in points.
         limit: the largest member allowed, in points.
         kind: "linear" or "affine".
-        method: "cones" or "list".
+        method: "cones", "cells", "lp" or "list".
         bits: (M, words) members as bits.
         cones: for "cones", per member the (c, d, d) generators of its parts: w belongs iff
-            max_i <g_i, w> > 0 for one part (values within rounding of 0 count as positive).
+            max_i <g_i, w> > 0 for one part (values within rounding of 0 count as positive). Without parts
+            the one member is the empty set.
     """
 
     W: NDArray[Any] = field(repr=False)
@@ -124,7 +139,9 @@ def containers(
         ratio: largest member, as a share of N; theta <= ratio <= 1.
         theta: largest halfspace that must be covered, as a share of N.
         kind: "linear" for {w : <z, w> > 0}, "affine" for {w : <z, w> > b}.
-        method: "cones", "list", or "auto": the list for small or uncuttable sets.
+        method: "cones", fast, for points in general position; "cells", exact, for any points; "lp", the same
+            recursion with every decision by a linear program, slow; "list", all maximal halfspace subsets;
+            or "auto": the list for small sets, else cones, else cells.
         progress: told the fraction of the directions that is settled.
 
     Returns:
@@ -132,7 +149,7 @@ def containers(
 
     Raises:
         ArgumentError: on an argument outside its range.
-        CapacityError: when W is too degenerate to be cut and too large to be listed.
+        CapacityError: when the family would be too large, or method="cones" meets a degenerate set.
 
     Example:
         >>> W = np.array([[a, b, 7] for a in range(-9, 10, 2) for b in range(-9, 10, 2)])
@@ -175,7 +192,7 @@ def build(
         ArgumentError: on most > limit or an unknown method.
         CapacityError: as in :func:`containers`.
     """
-    check_choice("method", method, ("auto", "cones", "list"))
+    check_choice("method", method, ("auto", "cones", "cells", "lp", "list"))
     if not 0 <= most <= limit:
         raise ArgumentError("limit", f"at least the size {most} that must be covered", limit)
     n, d = points.shape
@@ -186,14 +203,18 @@ def build(
         except CuttingError:
             if method == "cones":
                 raise CapacityError("W", "a set in general position", "one that cannot be cut") from None
+        pairs = min(pairs, cover_pairs(line_count(points), d))
+        method = "cells" if pairs * n > LISTED else "list"
+    if method in ("cells", "lp"):
+        return _by_cells(points, most, limit, kind, method=method, generic=generic, progress=progress)
     if pairs * n > MOST_LISTED:
         pairs = cover_pairs(line_count(points), d)
     if pairs * n > MOST_LISTED:
         raise CapacityError(
             "W",
-            f"a set with at most {MOST_LISTED // n} pairs of halfspace subsets, or one in general position",
-            f"a degenerate one with up to {pairs}",
-            "Perturb the points within their cells.",
+            f"a set with at most {MOST_LISTED // n} pairs of halfspace subsets",
+            f"one with up to {pairs}",
+            'Use method="auto", which covers many of them by one member.',
         )
     subsets = maximal(halfspace_subsets(points, generic=generic), most)
     return Containers(points, most, limit, kind, "list", pack(subsets))
@@ -206,9 +227,67 @@ def _by_cones(points: NDArray[Any], most: int, limit: int, kind: str, progress: 
     if points.shape[1] == 2:
         cones = cut_plane(scaled, most, limit)
     else:
-        fine = limit - (limit - most) * (10 - FINENESS) // 10
         allowed = min(MAX_CONES, 2 * cover_pairs(*points.shape) + 2 ** points.shape[1])
-        cones = cut(scaled, most, fine, allowed=allowed, progress=progress)
-    bits, groups = merge(np.asarray(kernels.cone_bits(scaled, cones, TOLERANCE)), limit)
+        tenths = _tenths(scaled, most, limit, allowed)
+        cones = cut(scaled, most, _fine(most, limit, tenths), allowed=allowed, progress=progress)
+    leaves = np.asarray(kernels.cone_bits(scaled, cones, TOLERANCE))
+    bits, groups = merge(leaves, limit)
+    if points.shape[1] > 3:
+        bits, groups = tighten(leaves, bits, groups, limit)
     parts = tuple(cones[group] for group in groups)
-    return Containers(points, most, limit, kind, "cones", bits, parts)
+    return Containers(points, most, limit, kind, "cones", _or_empty(bits), parts)
+
+
+def _or_empty(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return the members, or the empty set if there are none: it covers the direction z = 0."""
+    return bits if len(bits) else np.zeros((1, bits.shape[1]), dtype=np.uint64)
+
+
+def _fine(most: int, limit: int, tenths: int) -> int:
+    """Return the size to which parts are cut."""
+    return limit - (limit - most) * (10 - tenths) // 10
+
+
+def _tenths(scaled: NDArray[np.float64], most: int, limit: int, allowed: int) -> int:
+    """Return how fine to cut: finer cones merge into fewer members, as long as they can be merged at all."""
+    n, d = scaled.shape
+    if d < 4:
+        return FINENESS
+    sample = np.ascontiguousarray(scaled[:: max(1, n // SAMPLE)])
+    sizes = most * len(sample) // n, _fine(most, limit, FINER) * len(sample) // n
+    try:
+        cut(sample, *sizes, allowed=min(allowed, MAX_MERGED))
+    except CuttingError:
+        return FINENESS
+    return FINER
+
+
+def _by_cells(
+    points: NDArray[Any],
+    most: int,
+    limit: int,
+    kind: str,
+    *,
+    method: str,
+    generic: bool,
+    progress: Progress,
+) -> Containers:
+    from geomdp.geometry.partition import Cell, cover
+
+    n = len(points)
+    columns = independent_columns(points.astype(object))
+    bits = np.zeros((0, max(1, -(-n // 64))), dtype=np.uint64)
+    if columns:
+        roots: Sequence[Cell]
+        if method == "lp":
+            from geomdp.geometry.lpcells import lp_cells
+
+            roots = lp_cells(points[:, columns])
+        else:
+            from geomdp.geometry.raycells import ray_cells
+
+            roots = ray_cells(points[:, columns])
+        fine = _fine(most, limit, FINENESS)
+        leaves = cover(roots, most, fine, generic=generic, progress=progress)
+        bits, _ = tighten(leaves, *merge(leaves, limit), limit)
+    return Containers(points, most, limit, kind, method, _or_empty(bits))

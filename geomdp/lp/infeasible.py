@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.exact.approximate import as_floats
 from geomdp.lp.highs import quiet_highs
-from geomdp.opt.rows import as_floats
 
 
 def packing_twin(sets: Sequence[Sequence[int]], W: NDArray[np.int64]) -> float:
@@ -30,7 +30,9 @@ def packing_twin(sets: Sequence[Sequence[int]], W: NDArray[np.int64]) -> float:
         >>> round(packing_twin([[0, 1], [1, 2], [0, 2]], np.array([1, 1, 1])), 6)
         1.5
     """
-    import cvxpy as cp
+    import cvxpy
+
+    cp: Any = cvxpy
 
     incidence = np.zeros((len(W), len(sets)))
     for k, members in enumerate(sets):
@@ -49,11 +51,12 @@ def subsystem_twin(Z: NDArray[Any], strict: NDArray[np.bool_], cost: NDArray[np.
         >>> subsystem_twin(np.array([[1], [2]]), np.array([True, False]), np.ones(2)) is None
         True
     """
-    import cvxpy as cp
+    import cvxpy
+
+    cp: Any = cvxpy
 
     lam = cp.Variable(len(Z), nonneg=True)
-    unit = Z / np.abs(Z).max(axis=1, keepdims=True)
-    constraints = [unit.T @ lam == 0, cp.sum(lam[np.flatnonzero(strict)]) == 1]
+    constraints = [Z.T @ lam == 0, cp.sum(lam[np.flatnonzero(strict)]) == 1]
     problem = cp.Problem(cp.Minimize(cost @ lam), constraints)
     value = problem.solve(solver="HIGHS")
     return None if problem.status in ("infeasible", "infeasible_or_unbounded") else float(value)
@@ -324,7 +327,9 @@ class ElasticProgram:
         self.m, self.d = m, d
         self._slacks = np.arange(d, d + m, dtype=np.int32)
 
-    def solve(self, cost: NDArray[np.float64], seconds: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def solve(
+        self, cost: NDArray[np.float64], seconds: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return (w, slacks) for the costs of the slacks."""
         self._solver.changeColsCost(self.m, self._slacks, cost)
         self._solver.setOptionValue("time_limit", self._solver.getRunTime() + max(seconds, 0.01))

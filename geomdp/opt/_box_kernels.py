@@ -1,7 +1,8 @@
 # ruff: noqa: PLR0912, PLR0915, PLR0917 (compiled functions take their arrays by position)
 """Compiled search of the box tree; imported lazily, because numba is slow to import.
 
-Integers decide everything that reaches a certificate; the floats of the small simplex only propose multipliers.
+Integers decide everything that reaches a certificate; the floats of the small simplex only propose
+multipliers.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ PRUNE, PACK, PLANE, LEMMA, SPLIT = 0, 1, 2, 3, 4
 DONE, FULL, FOUND, ASK, STUCK, SLICE = 0, 1, 2, 3, 4, 5
 
 #: Places of the control array.
-LEVEL, TARGET, STATUS, NODES, TOKENS, LEAVES, SETS, ENTRIES, SKIP, LEAF, BUDGET, ANSWER, CAPPED, LEMMAS = range(14)
+LEVEL, TARGET, STATUS, NODES, TOKENS, LEAVES, SETS, ENTRIES, SKIP, LEAF, BUDGET, ANSWER, CAPPED, LEMMAS = (
+    range(14)
+)
 
 
 @njit(cache=True, nogil=True)
@@ -224,7 +227,9 @@ def play(
         for r in range(n + 1):
             if T[r, enter_] > 1e-11:
                 q = T[r, width] / T[r, enter_]
-                if q < ratio - 1e-13 or (q < ratio + 1e-13 and leave >= 0 and T[r, enter_] > T[leave, enter_]):
+                if q < ratio - 1e-13 or (
+                    q < ratio + 1e-13 and leave >= 0 and T[r, enter_] > T[leave, enter_]
+                ):
                     leave, ratio = r, q
         if leave < 0:
             break
@@ -238,7 +243,8 @@ def play(
                     for i in range(width + 1):
                         T[r, i] -= f * T[leave, i]
         basis[leave] = enter_
-    return -T[n + 1, width]
+    value: float = -T[n + 1, width]
+    return value
 
 
 @njit(cache=True, nogil=True)
@@ -246,7 +252,7 @@ def box_maximum(
     size: int, members: NDArray[Any], lam: NDArray[Any], rows: NDArray[Any], middle: NDArray[Any], facet: int,
     Z: NDArray[Any], E: NDArray[Any], ext: NDArray[Any], strict: NDArray[Any],
 ) -> int:  # fmt: skip
-    """Return an upper bound, as an integer, on the box's maximum of <sum lam_i z_i, w>, minus 1 if one is strict.
+    """Return an integer upper bound on the box's maximum of <sum lam_i z_i, w>, minus 1 if one is strict.
 
     A negative result proves that no w in the box makes all members right.
     """
@@ -285,7 +291,7 @@ def support(
         for r in range(n + 1):
             if basis[r] < a:
                 p = alive[basis[r]]
-                lam[size] = int(round(T[r, a + 2 * n] / reach[p] / top * precision))
+                lam[size] = np.int64(np.rint(T[r, a + 2 * n] / reach[p] / top * precision))
                 if lam[size] > 0:
                     members[size] = p
                     size += 1
@@ -297,7 +303,8 @@ def support(
 @njit(cache=True, nogil=True)
 def pack(
     need: int, facet: int, rows: NDArray[Any], middle: NDArray[Any], reach: NDArray[Any],
-    Z: NDArray[Any], E: NDArray[Any], strict: NDArray[Any], W: NDArray[Any], cen: NDArray[Any], ext: NDArray[Any],
+    Z: NDArray[Any], E: NDArray[Any], strict: NDArray[Any], W: NDArray[Any],
+    cen: NDArray[Any], ext: NDArray[Any],
     set_mu: NDArray[Any], set_size: NDArray[Any], set_row: NDArray[Any], set_lam: NDArray[Any],
     sets: int, entries: int, look: bool, T: NDArray[Any], A: NDArray[Any], w: NDArray[Any],
 ) -> tuple[int, int, int, int]:  # fmt: skip
@@ -374,7 +381,7 @@ def pack(
 
 @njit(cache=True, nogil=True)
 def grow(
-    facet: int, cap: int, axis_rule: int, Z: NDArray[Any], E: NDArray[Any], strict: NDArray[Any], W: NDArray[Any],
+    facet: int, cap: int, Z: NDArray[Any], E: NDArray[Any], strict: NDArray[Any], W: NDArray[Any],
     X: NDArray[Any], small: bool, XF: NDArray[Any],
     idx: NDArray[Any], mid: NDArray[Any], rad: NDArray[Any], off: NDArray[Any], cnt: NDArray[Any],
     cost: NDArray[Any], stage: NDArray[Any], cut: NDArray[Any], cen: NDArray[Any], ext: NDArray[Any],
@@ -450,24 +457,15 @@ def grow(
                 ctrl[TOKENS] += 1
                 level -= 1
                 continue
-            axis = -1
-            if axis_rule == 1:
-                widest = 0
-                for j in range(d):
-                    if ext[level, j] > widest:
-                        axis, widest = j, ext[level, j]
-                if widest <= cap:
-                    axis = -1
-            else:
-                best = -1.0
-                for j in range(d):
-                    if ext[level, j] > cap:
-                        score = 0.0
-                        for p in range(n):
-                            score += abs(Z[rows[p], j])
-                        score *= ext[level, j]
-                        if score > best:
-                            axis, best = j, score
+            axis, best = -1, -1.0  # cut where the open rows change most
+            for j in range(d):
+                if ext[level, j] > cap:
+                    score = 0.0
+                    for p in range(n):
+                        score += abs(Z[rows[p], j])
+                    score *= ext[level, j]
+                    if score > best:
+                        axis, best = j, score
             if axis < 0:
                 ctrl[LEVEL], ctrl[STATUS] = level, STUCK
                 return

@@ -1,4 +1,4 @@
-# ruff: noqa: PLR0912, PLR0915, PLR0917 (compiled functions take their arrays by position)
+# ruff: noqa: PLR0911, PLR0912, PLR0915, PLR0917 (compiled functions take their arrays by position)
 """Compiled replay of a box tree: int64 throughout, every index and every size checked before it is used.
 
 This file shares no code with the search. It answers 0, or the number of the step that fails.
@@ -45,7 +45,7 @@ def replay(
     lemma_bound: NDArray[Any], lemma_start: NDArray[Any], lemma_rows: NDArray[Any],
     idx: NDArray[Any], mid: NDArray[Any], rad: NDArray[Any],
 ) -> tuple[int, int]:  # fmt: skip
-    """Return (0, 0) if every direction w != 0 costs at least ``target``, else (reason, place in the tokens)."""
+    """Return (0, 0) if every w != 0 costs at least ``target``, else (reason, place in the tokens)."""
     m, d = Y.shape
     depth = 20 * d + 2
     off, cnt = np.zeros(depth, np.int64), np.zeros(depth, np.int64)

@@ -1,3 +1,4 @@
+# ruff: noqa: PLR0912 (one pass, kept in one place)
 """Compiled local search over planes of directions; floats only, every result is recounted by the caller."""
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 
 @njit(cache=True, nogil=True)
-def best_in_plane(F: NDArray[Any], W: NDArray[Any], p: NDArray[Any], u: NDArray[Any]) -> tuple[int, float, int]:
+def best_in_plane(
+    F: NDArray[Any], W: NDArray[Any], p: NDArray[Any], u: NDArray[Any]
+) -> tuple[int, float, int]:
     """Return (cost, t, s): the best direction s (u - t w) of the plane of w and u, with p = F w.
 
     Turning from w through u to -w, row i changes sides where t = q_i / p_i with q = F u; the second half of

@@ -9,7 +9,7 @@ inner product keeps its sign is right or wrong for the whole box; the others are
   sweep for rank 2, another box tree for higher ranks.
 
 Otherwise it is halved. In general position the halving ends because a small box meets independent rows only;
-in special position it ends because the open rows of a small box all vanish at one w and hence have lower rank.
+in special position it ends because the open rows of a small box all vanish at one w: lower rank.
 The rows are whitened first (w = T v with an integer T): without it the cells are long and thin.
 """
 
@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.exact.approximate import as_floats
 from geomdp.core.classifier import products
-from geomdp.opt.certificate import LEMMA, PLANE, PRUNE, Lemma
+from geomdp.opt.certificate import PRUNE, Lemma
 from geomdp.opt.faces import faces_optimum, sweeps
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.planar import plane_optimum
-from geomdp.opt.rows import CUBE_BITS, ROW_BITS, Rows, as_floats, box_rows, kernel_of, largest, pivots_modulo
+from geomdp.opt.rows import CUBE_BITS, Rows, box_rows, kernel_of, largest, pivots_modulo
 
 #: The open rows of a box, above which no packing is tried.
 LEAF = 20
@@ -46,7 +47,7 @@ BOX_SWEEPS = 2_000
 PLANE_ENTRIES = 2**19
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The time is over; the tree so far is a proof of a smaller bound."""
 
 
@@ -59,7 +60,7 @@ class Workshop:
         lemmas: proved lemmas, in order.
         deadline: a :func:`time.monotonic` instant, or None.
         heartbeat: called about ten times a second with the fraction of the main tree that is done; it may
-            raise :class:`Stopped`.
+            raise :class:`StoppedError`.
     """
 
     rows: Rows
@@ -69,9 +70,9 @@ class Workshop:
     known: dict[bytes, tuple[int, int, NDArray[Any] | None]] = field(default_factory=dict)
 
     def check_time(self) -> None:
-        """Raise Stopped when the deadline has passed."""
+        """Raise StoppedError when the deadline has passed."""
         if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise Stopped
+            raise StoppedError
 
     def add(self, lemma: Lemma) -> int:
         """Append a lemma and return its number."""
@@ -103,10 +104,64 @@ def whitening(Z: NDArray[Any], seed: int = 0) -> NDArray[np.int64]:
         if np.abs(root).max() >= 2.0**40:
             root = scale * np.eye(r)
         noise = rng.uniform(-0.06, 0.06, (r, r))
-        T = np.rint(root + np.abs(root).max(axis=0) * noise).astype(np.int64)
+        T: NDArray[np.int64] = np.rint(root + np.abs(root).max(axis=0) * noise).astype(np.int64)
         if len(pivots_modulo(T)[1]) == r:
             return T
     return np.eye(r, dtype=np.int64)
+
+
+@dataclass
+class Stack:
+    """The boxes from a facet down to the present one; row ``level`` of each array is about the level's box.
+
+    Attributes:
+        idx, mid, rad: open rows, and middle and reach of their values, of all levels one after the other.
+        off, cnt: where a level's open rows begin, and how many they are.
+        cost: what the wrong rows cost.
+        stage: how many halves have been visited.
+        cut: the axis that is cut.
+        cen, ext: centre and half side, in units of 2^-CUBE_BITS.
+    """
+
+    idx: NDArray[np.int32]
+    mid: NDArray[np.int64]
+    rad: NDArray[np.int64]
+    off: NDArray[np.int64]
+    cnt: NDArray[np.int64]
+    cost: NDArray[np.int64]
+    stage: NDArray[np.int64]
+    cut: NDArray[np.int64]
+    cen: NDArray[np.int64]
+    ext: NDArray[np.int64]
+
+    @classmethod
+    def for_rows(cls, m: int, r: int) -> Stack:
+        """Return room for m rows of rank r; it is touched only as far as it is used."""
+        levels = (r - 1) * (CUBE_BITS - 2) + 2
+        size = m * levels + 1
+        wide = (np.empty(size, dtype=np.int64) for _ in range(2))
+        lines = (np.zeros(levels, dtype=np.int64) for _ in range(5))
+        boxes = (np.zeros((levels, r), dtype=np.int64) for _ in range(2))
+        return cls(np.empty(size, dtype=np.int32), *wide, *lines, *boxes)
+
+    @property
+    def all(self) -> tuple[NDArray[Any], ...]:
+        """The arrays in the order in which the compiled search takes them."""
+        return (*self.rows, self.cost, self.stage, self.cut, self.cen, self.ext)
+
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        """The arrays of open rows."""
+        return (self.idx, self.mid, self.rad, self.off, self.cnt)
+
+    @property
+    def uncut(self) -> tuple[NDArray[Any], ...]:
+        """All arrays but the axes."""
+        return (*self.rows, self.cost, self.stage, self.cen, self.ext)
+
+    def open_rows(self, level: int) -> NDArray[np.int64]:
+        """Return the open rows of a level, ascending."""
+        return np.sort(self.idx[self.off[level] : self.off[level] + self.cnt[level]]).astype(np.int64)
 
 
 class BoxTree:
@@ -127,6 +182,7 @@ class BoxTree:
         index: NDArray[np.int64] | None,
         target: int,
         offer: Callable[[list[int]], int | None],
+        *,
         leaf: int = LEAF,
         seed: int = 0,
     ) -> None:
@@ -141,6 +197,9 @@ class BoxTree:
         self.done = False
         self.open_bound: int | None = None
         self.nodes = 0
+        self.facets = [(c, s) for c in range(self.r) for s in (1, -1)]
+        self.facet, self.entered = -1, False
+        self._set_up()
 
     def _set_up(self) -> None:
         from geomdp.opt import _box_kernels as k
@@ -152,19 +211,10 @@ class BoxTree:
         self.small = self.X.dtype != object and largest(self.X) < PLANE_ENTRIES
         self.XF = as_floats(self.X)
         self.XI = self.X if self.small else np.zeros_like(self.Y)
-        levels = (r - 1) * (CUBE_BITS - 2) + 2
-        size = m * levels + 1
-        self.stack = (
-            np.empty(size, dtype=np.int32),
-            np.empty(size, dtype=np.int64),
-            np.empty(size, dtype=np.int64),
-            *(np.zeros(levels, dtype=np.int64) for _ in range(5)),
-            np.zeros((levels, r), dtype=np.int64),
-            np.zeros((levels, r), dtype=np.int64),
-        )
+        self.stack = Stack.for_rows(m, r)
         self.ctrl = np.zeros(14, dtype=np.int64)
         self.ctrl[k.LEAF], self.ctrl[k.BUDGET] = self.leaf, SLICE
-        self.buffers = (
+        self.buffers: tuple[NDArray[Any], ...] = (
             np.empty(50_000, dtype=np.uint8),
             np.empty(20_000, dtype=np.int32),
             np.empty(60_000, dtype=np.int64),
@@ -184,15 +234,8 @@ class BoxTree:
         """Search until the proof is complete; return False when the offer told to give up.
 
         Raises:
-            Stopped: when the time is over; :meth:`lemma` then gives what is proved.
+            StoppedError: when the time is over; :meth:`lemma` then gives what is proved.
         """
-        from geomdp.opt import _box_kernels as k
-
-        if not hasattr(self, "ctrl"):
-            self._set_up()
-            self.facets = [(c, s) for c in range(self.r) for s in (1, -1)]
-            self.facet = -1
-            self.entered = False
         while True:
             if not self.entered:
                 self.facet += 1
@@ -210,9 +253,8 @@ class BoxTree:
         from geomdp.opt import _box_kernels as k
 
         c, s = self.facets[self.facet]
-        idx, mid, rad, off, cnt, cost, stage, _, cen, ext = self.stack
-        arrays = (idx, mid, rad, off, cnt, cost, stage, cen, ext)
-        k.enter(c, s, self.Y, self.E, self.strict, self.rows.W, *arrays, self.ctrl)
+        enter: Any = k.enter
+        enter(c, s, self.Y, self.E, self.strict, self.rows.W, *self.stack.uncut, self.ctrl)
         self.entered = True
 
     def _facet(self) -> bool:
@@ -222,16 +264,17 @@ class BoxTree:
         facet = self.facets[self.facet][0]
         while True:
             ctrl[k.TARGET] = self.target
-            k.grow(
-                facet, NARROWEST, AXIS_RULE, self.Y, self.E, self.strict, W, self.XI, self.small, self.XF,
-                *self.stack, ctrl, *self.buffers, *self.scratch,
+            grow: Any = k.grow
+            grow(
+                facet, NARROWEST, self.Y, self.E, self.strict, W, self.XI, self.small, self.XF,
+                *self.stack.all, ctrl, *self.buffers, *self.scratch,
             )  # fmt: skip
             status = int(ctrl[k.STATUS])
             if status == k.DONE:
                 return True
-            if status in (k.FULL, k.SLICE):
-                if status == k.FULL:
-                    self._flush()
+            if status == k.FULL:
+                self._flush()
+            elif status == k.SLICE:
                 self.workshop.check_time()
                 if self.workshop.heartbeat is not None:
                     self.workshop.heartbeat(self.fraction())
@@ -259,7 +302,7 @@ class BoxTree:
             self.target = target
         else:
             level = int(self.ctrl[0])
-            if self.stack[4][level] == 0 and self.stack[5][level] < self.target:
+            if self.stack.cnt[level] == 0 and self.stack.cost[level] < self.target:
                 raise AssertionError("a box without open rows costs what its centre costs")
             self.ctrl[flag] |= bit
         return True
@@ -274,10 +317,9 @@ class BoxTree:
         """The open rows of the box have low rank: close it by a lemma about them alone, if that is enough."""
         from geomdp.opt import _box_kernels as k
 
-        idx, off, cnt, cost = self.stack[0], self.stack[3], self.stack[4], self.stack[5]
         level = int(self.ctrl[k.LEVEL])
-        local = np.sort(idx[off[level] : off[level] + cnt[level]]).astype(np.int64)
-        need = self.target - int(cost[level])
+        local = self.stack.open_rows(level)
+        need = self.target - int(self.stack.cost[level])
         X = self.X[local]
         dropped, kernel = kernel_of(X)
         if self.r - len(dropped) >= min(len(local), self.r):
@@ -303,8 +345,7 @@ class BoxTree:
         small = np.array([int(w[c]) for c in self.columns], dtype=object)
         if len(kernel) == 0:
             return small
-        cen = self.stack[8][level]
-        centre = self.T.astype(np.float64) @ cen.astype(np.float64)
+        centre = self.T.astype(np.float64) @ self.stack.cen[level].astype(np.float64)
         N = as_floats(kernel)
         part, *_ = np.linalg.lstsq(N.T, centre, rcond=None)
         top = float(np.abs(part).max(initial=0.0)) or 1.0
@@ -317,14 +358,13 @@ class BoxTree:
         """A box too narrow to be halved: its open rows are swept face by face if they are few.
 
         Raises:
-            Stopped: when that does not close it; the target is then out of reach of this tree.
+            StoppedError: when that does not close it; the target is then out of reach of this tree.
         """
         from geomdp.opt import _box_kernels as k
 
         level = int(self.ctrl[k.LEVEL])
-        idx, off, cnt, cost = self.stack[0], self.stack[3], self.stack[4], self.stack[5]
-        local = np.sort(idx[off[level] : off[level] + cnt[level]]).astype(np.int64)
-        need = self.target - int(cost[level])
+        local = self.stack.open_rows(level)
+        need = self.target - int(self.stack.cost[level])
         index = local if self.index is None else self.index[local]
         number, w = _prove_by_faces(self.workshop, index, need)
         if number is None:
@@ -334,7 +374,7 @@ class BoxTree:
                 self._try(self._near(level, kernel, w), k.SKIP, 0)
             if self.target < before:
                 return
-            raise Stopped
+            raise StoppedError
         self.cited.append(number)
         self.ctrl[k.ANSWER] = 1
 
@@ -349,7 +389,7 @@ class BoxTree:
 
         c = self.ctrl
         used = (c[k.TOKENS], c[k.LEAVES], c[k.SETS], c[k.SETS], c[k.ENTRIES], c[k.ENTRIES])
-        self.parts.append([buffer[:n].copy() for buffer, n in zip(self.buffers, used, strict=True)])
+        self.parts.append([buffer[: int(n)].copy() for buffer, n in zip(self.buffers, used, strict=True)])
         for place in (k.TOKENS, k.LEAVES, k.SETS, k.ENTRIES):
             c[place] = 0
         self.nodes = int(c[k.NODES])
@@ -359,8 +399,7 @@ class BoxTree:
         from geomdp.opt import _box_kernels as k
 
         level = int(self.ctrl[k.LEVEL])
-        stage = self.stack[6]
-        inside = sum(0.5 ** (at + 1) for at in range(level) if stage[at] == 2)
+        inside = sum(0.5 ** (at + 1) for at in range(level) if self.stack.stage[at] == 2)
         return (self.facet + inside) / len(self.facets)
 
     def close(self) -> None:
@@ -369,25 +408,25 @@ class BoxTree:
 
         if self.done:
             return
-        idx, mid, rad, off, cnt, cost, stage, cut, cen, ext = self.stack
-        arrays = (idx, mid, rad, off, cnt, cost, stage, cen, ext)
-        bounds = [] if self.open_bound is None else [self.open_bound]
-        if self.entered:
-            level = int(self.ctrl[k.LEVEL])
-            while level >= 0:
-                self._flush()
-                if stage[level] == 0:
-                    bounds.append(int(cost[level]))
-                    self._token(PRUNE)
-                elif stage[level] == 1:
-                    k.descend(level, int(cut[level]), 1, self.Y, self.strict, self.rows.W, *arrays)
-                    bounds.append(int(cost[level + 1]))
-                    self._token(PRUNE)
-                level -= 1
+        stack, bounds = self.stack, []
+        if self.ctrl[k.ANSWER]:  # a lemma was found for a box that is not written down yet
+            self.cited.pop()
+            self.ctrl[k.ANSWER] = 0
+        level = int(self.ctrl[k.LEVEL]) if self.entered else -1
+        while level >= 0:
+            self._flush()
+            if stack.stage[level] == 0:
+                bounds.append(int(stack.cost[level]))
+                self._token(PRUNE)
+            elif stack.stage[level] == 1:
+                k.descend(level, int(stack.cut[level]), 1, self.Y, self.strict, self.rows.W, *stack.uncut)
+                bounds.append(int(stack.cost[level + 1]))
+                self._token(PRUNE)
+            level -= 1
         while self.facet + 1 < len(self.facets):
             self.facet += 1
             self._enter()
-            bounds.append(int(cost[0]))
+            bounds.append(int(stack.cost[0]))
             self._token(PRUNE)
         self._flush()
         self.done = True
@@ -413,17 +452,14 @@ class BoxTree:
         return Lemma("boxes", bound, self.index, arrays)
 
 
-AXIS_RULE = 0
-
-
-def prove_subset(
+def prove_subset(  # noqa: PLR0911 (each way to end has its own triple)
     workshop: Workshop, index: NDArray[np.int64], need: int
 ) -> tuple[int, int, NDArray[Any] | None]:
     """Prove that the chosen rows cost at least ``need``.
 
     Returns:
-        (number of the lemma, its bound, None), or, without a proof, (-1, cost of w, w) with a w that costs less
-        than ``need``, or (-1, -1, None) when neither was found.
+        (number of the lemma, its bound, None), or, without a proof, (-1, cost of w, w) with a w that costs
+        less than ``need``, or (-1, -1, None) when neither was found.
     """
     rows = workshop.rows.subset(index)
     dropped, kernel = kernel_of(rows.Z)
@@ -448,7 +484,7 @@ def prove_subset(
     tree = BoxTree(workshop, index, need, offer)
     try:
         complete = tree.run()
-    except Stopped:
+    except StoppedError:
         workshop.check_time()
         return -1, -1, None
     if not complete:
@@ -487,13 +523,13 @@ def prove_all(workshop: Workshop, incumbent: Incumbent, leaf: int = LEAF) -> Box
     """Return a finished tree on all rows whose target is the incumbent's cost, improved on the way.
 
     Raises:
-        Stopped: from the workshop's deadline or heartbeat.
+        StoppedError: from the workshop's deadline or heartbeat.
     """
 
     def offer(w: list[int]) -> int:
         incumbent.offer(w)
         return incumbent.cost
 
-    tree = BoxTree(workshop, None, incumbent.cost, offer, leaf)
+    tree = BoxTree(workshop, None, incumbent.cost, offer, leaf=leaf)
     tree.run()
     return tree

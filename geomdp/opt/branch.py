@@ -1,8 +1,8 @@
 """Lower bounds by deciding rows: where packings leave a gap, a row is taken to be right or to be wrong.
 
-A row that is right becomes a hard row; one that is wrong becomes the hard row -z with the other strictness and
-costs its weight. Each node is bounded by a packing of infeasible subsystems, whose sets are inherited. The
-tree is finite at any degeneracy, since a node in which all rows are decided is feasible or infeasible.
+A row that is right becomes a hard row; one that is wrong becomes the hard row -z with the other strictness
+and costs its weight. Each node is bounded by a packing of infeasible subsystems, whose sets are inherited.
+The tree is finite at any degeneracy, since a node in which all rows are decided is feasible or not.
 """
 
 from __future__ import annotations

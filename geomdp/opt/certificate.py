@@ -1,8 +1,8 @@
 """Certificates of lower <= opt <= upper: what they hold, how they are written down and read back.
 
-A certificate is a list of *lemmas*. Each says that certain rows cost at least ``bound`` for every w, and holds
-what is needed to check it; later lemmas may cite earlier ones. The last lemma is about all the rows of the
-pooled records, so that opt >= base + bound. With it comes the witness of the upper bound.
+A certificate is a list of *lemmas*. Each says that certain rows cost at least ``bound`` for every w, and
+holds what is needed to check it; later lemmas may cite earlier ones. The last lemma is about all the rows of
+the pooled records, so that opt >= base + bound. With it comes the witness of the upper bound.
 
 A certificate says much about the records that it certifies: keep it where they are kept. What binds it to
 them is a salted hash, by which nobody can link two certificates or look records up in a table.
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import zlib
 from dataclasses import dataclass, field
@@ -73,9 +74,9 @@ class Lemma:
     """The rows cost at least ``bound`` for every w.
 
     Attributes:
-        kind: "count" (bound <= 0), "plane" (rank at most 2, swept), "faces" (few rows, face by
-            face), "boxes" (a tree of boxes over the cube of w), "subsets" (infeasible subsets, perhaps in a tree of
-            decided rows), or "threshold" (one-sided thresholds, swept).
+        kind: "count" (bound <= 0), "plane" (rank at most 2, swept), "faces" (few rows, face by face), "boxes"
+            (a tree of boxes over the cube of w), "subsets" (infeasible subsets, perhaps in a tree of decided
+            rows), or "threshold" (one-sided thresholds, swept).
         bound: the proved cost.
         rows: indices of the rows, ascending; None for all.
         arrays: the kind's arrays, see :data:`ARRAYS`.
@@ -162,10 +163,13 @@ class Certificate:
         if not isinstance(lemmas, list):
             raise CertificateError("Certificate: 'lemmas' is not a list.")
         return cls(
-            *(_integer(fields.get(key), key) for key in ("lower", "upper", "n")),
+            _integer(fields.get("lower"), "lower"),
+            _integer(fields.get("upper"), "upper"),
+            _integer(fields.get("n"), "n"),
             _witness(_object(fields.get("witness"), "'witness'")),
             tuple(_lemma_from_dict(entry, at) for at, entry in enumerate(lemmas)),
-            *(_hexadecimal(fields.get(key), key) for key in ("salt", "digest")),
+            _hexadecimal(fields.get("salt"), "salt"),
+            _hexadecimal(fields.get("digest"), "digest"),
         )
 
     def save(self, path: str | Path) -> None:
@@ -200,7 +204,7 @@ class Certificate:
         except OSError:
             raise CertificateError("Certificate: the file cannot be read.") from None
         if raw[:2] == b"PK":
-            return _from_npz(cls, path)
+            return _from_npz(cls, raw)
         try:
             text = raw.decode()
         except UnicodeDecodeError:
@@ -221,7 +225,7 @@ class Certificate:
 def commitment(
     salt: str, points: NDArray[Any], positives: NDArray[np.int64], negatives: NDArray[np.int64]
 ) -> str:
-    """Return the hash of the pooled records with a salt: SHA-256 over the salt, the shape and the integers."""
+    """Return the salted hash of the pooled records: SHA-256 over the salt, the shape and the integers."""
     digest = hashlib.sha256(f"{FORMAT} {salt} {points.shape[0]} {points.shape[1]}".encode())
     for array in (points, positives, negatives):
         if array.dtype == object:
@@ -297,7 +301,9 @@ def _lemma_to_dict(lemma: Lemma) -> dict[str, Any]:
         "kind": lemma.kind,
         "bound": lemma.bound,
         "rows": None if lemma.rows is None else _pack(_raw(lemma.rows, "<i4")),
-        "arrays": {name: _pack(_raw(lemma.arrays[name], dtype)) for name, dtype in ARRAYS[lemma.kind].items()},
+        "arrays": {
+            name: _pack(_raw(lemma.arrays[name], dtype)) for name, dtype in ARRAYS[lemma.kind].items()
+        },
     }
 
 
@@ -323,16 +329,19 @@ def _lemma_from_dict(value: Any, at: int, stored: Any = None) -> Lemma:
     return Lemma(kind, _integer(fields.get("bound"), f"{where}: bound"), index, arrays)
 
 
-def _from_npz(cls: type[Certificate], path: str | Path) -> Certificate:
+def _from_npz(cls: type[Certificate], raw: bytes) -> Certificate:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
             stored = {name: archive[name] for name in archive.files}
         document = json.loads(stored.pop("header").tobytes().decode())
     except Exception:  # zip, header and decoder all have errors of their own
         raise CertificateError("Certificate: the npz file is damaged.") from None
     fields = _object(document, "the document")
     lemmas = fields.get("lemmas")
-    parsed = [_lemma_from_dict(entry, at, stored) for at, entry in enumerate(lemmas if isinstance(lemmas, list) else [])]
+    parsed = [
+        _lemma_from_dict(entry, at, stored)
+        for at, entry in enumerate(lemmas if isinstance(lemmas, list) else [])
+    ]
     bare = cls.from_dict({**fields, "lemmas": []})
     return cls(bare.lower, bare.upper, bare.n, bare.classifier, tuple(parsed), bare.salt, bare.digest)
 

@@ -52,9 +52,9 @@ def halfspace_depth(
 
         depth(p) = min over u != 0 of #{x: <u, x - p> >= 0}
 
-    A record at x is wrong for w in the instance of negative records at x - p exactly if <w, x - p> >= 0, so the
-    depth is the optimum of that instance without w = 0; w = 0 costs n and can only tie. On grid domains the
-    bias coordinate of both is dropped with the difference. Labels are ignored.
+    A record at x is wrong for w in the instance of negative records at x - p exactly if <w, x - p> >= 0, so
+    the depth is the optimum of that instance without w = 0; w = 0 costs n and can only tie. On grid domains
+    the bias coordinate of both is dropped with the difference. Labels are ignored.
 
     Args:
         point: d integers, or on a grid the r = d - 1 levels.
@@ -70,7 +70,8 @@ def halfspace_depth(
     Example:
         >>> from geomdp import Domain
         >>> D = Domain.grid([("x", 0, 4, 5), ("y", 0, 4, 5)])
-        >>> S = Sample.from_points(D, [[0, 0, 1], [4, 0, 1], [0, 4, 1], [4, 4, 1], [2, 2, 1]], [1, 1, 1, -1, -1])
+        >>> X = [[0, 0, 1], [4, 0, 1], [0, 4, 1], [4, 4, 1], [2, 2, 1]]
+        >>> S = Sample.from_points(D, X, [1, 1, 1, -1, -1])
         >>> halfspace_depth([2, 2], S).upper, halfspace_depth([0, 1], S).upper
         (3, 1)
     """
@@ -78,7 +79,9 @@ def halfspace_depth(
 
     started = time.perf_counter()
     X, negatives = _differences(point, sample)
-    solved = certified_optimum(X, np.zeros_like(negatives), negatives, time_limit=time_limit, progress=progress)
+    solved = certified_optimum(
+        X, np.zeros_like(negatives), negatives, time_limit=time_limit, progress=progress
+    )
     direction = solved.weights
     if not any(direction):
         direction = _any_direction(X, negatives, solved.upper)
@@ -131,7 +134,8 @@ def _any_direction(X: NDArray[Any], negatives: NDArray[np.int64], depth: int) ->
     """Return u != 0 for a depth that w = 0 attains: then every direction holds all records."""
     for axis in range(X.shape[1]):
         for side in (1, -1):
-            u = tuple(side if c == axis else 0 for c in range(X.shape[1]))
-            if int(negatives[(products(X, exact_vector(u)) >= 0).astype(bool)].sum()) == depth:
-                return u
+            u: list[int] = [side if c == axis else 0 for c in range(X.shape[1])]
+            inside = np.asarray(products(X, exact_vector(u)) >= 0, dtype=bool)
+            if int(negatives[inside].sum()) == depth:
+                return (*u,)
     return (0,) * X.shape[1]

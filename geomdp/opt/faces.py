@@ -1,8 +1,8 @@
 """The optimum of few rows by descending from face to face, exactly, at any size of the numbers.
 
-Let r be the rank of the rows, equal to the number of columns. Every w != 0 lies on the plane of some row, or in
-an open cell, which has a facet on the plane of some row i and continues, across it, the cells that the other
-rows cut out of that plane. So the optimum is the least of: w = 0; for every i, the optimum inside the plane of
+Let r be the rank of the rows, equal to the number of columns. Every w != 0 lies on the plane of some row, or
+in an open cell, which has a facet on the plane of some row i and touches there a cell that the other rows cut
+out of that plane. So the optimum is the least of: w = 0; for every i, the optimum inside the plane of
 i; and, for every i, the least over the open cells inside the plane, plus what the rows parallel to i cost on
 the better side. Nothing is searched, so that a verifier can simply do it again; it takes about m^(r-1) steps.
 """
@@ -19,12 +19,12 @@ from geomdp.opt.planar import plane_optimum
 from geomdp.opt.rows import INT64_ENTRIES, largest, primitive
 
 #: Planar sweeps that one optimum may take.
-MAX_SWEEPS = 20_000
+MAX_SWEEPS = 5_000
 
 
 def sweeps(m: int, r: int) -> int:
     """Return how many planar sweeps the optimum of m rows of rank r takes, at most."""
-    return int(2 * m) ** max(r - 2, 0)
+    return int((2 * m) ** max(r - 2, 0))
 
 
 def faces_optimum(
@@ -45,8 +45,8 @@ def faces_optimum(
     """
     r = Z.shape[1]
     if r <= 2:
-        value, v = plane_optimum(Z, strict, W, generic=generic)
-        return value, list(v)
+        value, flat_w = plane_optimum(Z, strict, W, generic=generic)
+        return value, list(flat_w)
     best: tuple[int, list[int]] | None = None if generic else (int(W[strict].sum()), [0] * r)
     seen: set[tuple[int, ...]] = set()
     for i in range(len(Z)):
@@ -70,8 +70,7 @@ def faces_optimum(
         side = min(costs, key=lambda s: costs[s])
         if best is None or value + costs[side] < best[0]:
             best = value + costs[side], [near * a + side * b for a, b in zip(_lift(z, k, v), z, strict=True)]
-    assert best is not None
-    return best
+    return best or (0, [0] * r)  # there is a row, so that there is a best
 
 
 def _inside(Z: NDArray[Any], z: list[int], k: int) -> NDArray[Any]:

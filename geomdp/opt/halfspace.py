@@ -71,7 +71,7 @@ def opt_halfspace(
 
     Raises:
         ArgumentError: when there is no sample, or the domains differ.
-        CapacityError: when an exhaustive method would take more than about an hour and no time limit was given.
+        CapacityError: when an exhaustive method would take more than about an hour without a time limit.
 
     Example:
         >>> from geomdp import Domain

@@ -1,9 +1,9 @@
-"""Lower bounds by packing infeasible subsystems: an implicit hitting set, its fractional relaxation certified.
+"""Lower bounds by packing infeasible subsystems: an implicit hitting set, its relaxation certified.
 
-Rows whose sum with positive multipliers is zero, one of them strict, cannot all be right. A fractional packing
-of such sets bounds the cost from below. Sets are found where the present fractional cover is cheap; every one
-is derived in integers before it is used, and the packing's weights are rounded to dyadic fractions whose loads
-are recounted, so that no solver's word enters the proof.
+Rows whose sum with positive multipliers is zero, one of them strict, cannot all be right. A fractional
+packing of such sets bounds the cost from below. Sets are found where the present fractional cover is cheap;
+every one is derived in integers before it is used, and the packing's weights are rounded to dyadic fractions
+whose loads are recounted, so that no solver's word enters the proof.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from geomdp.opt.rows import Rows
 DENOMINATOR = 2**20
 
 #: Columns from which subsystems come from dual rays instead of the alternative program.
-RAY_COLUMNS = 40
+RAY_COLUMNS = 150
 
 #: Times that a vertex is followed up with prices divided by its multipliers, which makes supports cheaper.
 REPRICINGS = 3
@@ -147,7 +147,7 @@ class Pool:
         self.sets.append(found)
         return len(self.sets) - 1
 
-    def more(
+    def more(  # noqa: PLR0912 (one loop over prices)
         self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
     ) -> tuple[list[int], bool]:
         """Return (numbers of new sets that the cover y does not cover, whether none seems to be left).
@@ -213,7 +213,7 @@ class Pool:
         if self.rows.d > 8:
             offer_snapped(self.incumbent, w / max(value, 1e-9))
 
-    def _more_by_rays(
+    def _more_by_rays(  # noqa: PLR0911 (each end of the loop has its own answer)
         self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
     ) -> tuple[list[int], bool]:
         """Switch off rows that the cover covers, and those of the sets just found, and look for rays."""
@@ -279,7 +279,7 @@ def exact_packing(
         over = {i: v for i, v in load.items() if v > int(W[i]) * DENOMINATOR}
         if not over:
             break
-        slack = {}
+        slack: dict[int, int] = {}
         for k, weight in chosen:
             for i in pool.sets[k].rows:
                 if i in over:
@@ -298,6 +298,7 @@ def pack_rows(
     state: NDArray[np.int64],
     inherited: list[int],
     stop: Callable[[], bool],
+    *,
     rounds: int = 10**6,
 ) -> tuple[Packing | None, list[int], NDArray[np.float64]]:
     """Return (packing, sets, cover): the best certified packing over the open rows of a state.
@@ -306,7 +307,7 @@ def pack_rows(
         pool: the sets.
         target: the cost beyond the decided rows' that would be enough; asked again after each round.
         state: 0 open, 1 decided right, -1 decided wrong.
-        inherited: numbers of sets to begin with; those with a decided-wrong row of the other sign are left out.
+        inherited: numbers of sets to begin with; none may hold a decided-wrong row as right.
         stop: asked between programs.
         rounds: at most this many covers.
 
@@ -337,15 +338,15 @@ def pack_rows(
             best = max(best, exact_packing(pool, numbers, mu, state), key=lambda p: p.bound)
         if best.bound >= target() or stop():
             break
-        stalled = stalled + 1 if value < last + 1e-3 else 0
-        last = max(last, value)
+        stalled = stalled + 1 if value < last + 0.01 else 0
+        last = last if value < last + 0.01 else value
         new, exhausted = pool.more(y, state, ROUND, stop)
         for k in new:
             if not take(k):
                 return None, [k], y
-        if not new and (exhausted or stalled > 3):
-            break
-        if stalled > 25:
+        if pool.used_rays and stalled > 12:
+            pool.used_rays, stalled = False, 0
+        elif (not new and (exhausted or stalled > 3)) or stalled > 25:
             break
     return best, numbers, y
 
@@ -360,17 +361,17 @@ def subsets_lemma(
 ) -> Lemma:
     """Return the lemma of a tree given by its nodes in preorder."""
     sets: list[Subsystem] = []
-    counts, weights = [], []
+    counts: list[int] = []
+    weights: list[int] = []
     for kind, packing in nodes:
-        if kind == PACKED:
-            assert packing is not None
+        if kind == PACKED and packing is not None:
             counts.append(len(packing.numbers))
             sets += [pool.sets[k] for k in packing.numbers]
             weights += packing.weights
     multipliers = [v for s in sets for v in s.multipliers]
     wide = np.empty(len(multipliers), dtype=object)
     wide[:] = multipliers
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         "nodes": np.array([kind for kind, _ in nodes], dtype=np.uint8),
         "branch_row": np.array(branch_rows, dtype=np.int64),
         "leaf_sets": np.array(counts, dtype=np.int64),
@@ -414,7 +415,9 @@ def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], 
             failed += 1
 
 
-def _whole_cover(sets: list[tuple[int, ...]], y: NDArray[np.float64], W: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _whole_cover(
+    sets: list[tuple[int, ...]], y: NDArray[np.float64], W: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Return a whole cover: greedily by uncovered sets and the fractional cover y, then without idle rows."""
     m = len(y)
     incidence = np.zeros((len(sets), m), dtype=bool)
@@ -424,9 +427,9 @@ def _whole_cover(sets: list[tuple[int, ...]], y: NDArray[np.float64], W: NDArray
     left = np.ones(len(sets), dtype=bool)
     while left.any():
         gain = incidence[left].sum(axis=0) * (0.05 + y) / W
-        i = int(gain.argmax())
-        cover[i] = True
-        left &= ~incidence[:, i]
+        heaviest = int(gain.argmax())
+        cover[heaviest] = True
+        left &= ~incidence[:, heaviest]
     times = incidence[:, cover].sum(axis=1)
     for i in sorted(np.flatnonzero(cover), key=lambda i: (y[i], -W[i])):
         if (times[incidence[:, i]] > 1).all():
@@ -465,5 +468,3 @@ def _offer_outside(pool: Pool, cover: NDArray[np.bool_]) -> bool:
 def time_is_over(deadline: float | None) -> Callable[[], bool]:
     """Return a question whether a :func:`time.monotonic` instant has passed."""
     return lambda: deadline is not None and time.monotonic() >= deadline
-
-

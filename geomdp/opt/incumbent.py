@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from geomdp.opt.rows import Rows
 
-
 #: Largest entry to which weights are shortened.
 SHORT = 2**20
 

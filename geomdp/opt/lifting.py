@@ -25,7 +25,7 @@ def dependency(Z: NDArray[Any]) -> list[int] | None:
     The sign is such that the sum is not negative.
 
     Args:
-        Z: (k, d) integers of rank k - 1 (otherwise, and for a prime that divides a minor, the answer is None).
+        Z: (k, d) integers of rank k - 1; otherwise, and if the prime divides a minor, the answer is None.
 
     Example:
         >>> dependency(np.array([[1, 2], [2, 1], [-1, -1]]))

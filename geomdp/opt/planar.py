@@ -67,7 +67,9 @@ def _lines(Z: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_], int]:
             slope = np.where(py == 0, -np.inf, -(px.astype(np.float64) / py.astype(np.float64)))
         keys, line = np.unique(slope, return_inverse=True)
         return line.astype(np.int64), upper, len(keys)
-    exact = [(0, Fraction(0)) if y == 0 else (1, Fraction(-int(x), int(y))) for x, y in zip(px, py, strict=True)]
+    exact = [
+        (0, Fraction(0)) if y == 0 else (1, Fraction(-int(x), int(y))) for x, y in zip(px, py, strict=True)
+    ]
     place = {key: i for i, key in enumerate(sorted(set(exact)))}
     return np.array([place[key] for key in exact], dtype=np.int64), upper, len(place)
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
-from geomdp.opt.box_tree import BoxTree, Stopped, Workshop
+from geomdp.opt.box_tree import BoxTree, StoppedError, Workshop
 from geomdp.opt.certificate import Certificate, Lemma, commitment
 from geomdp.opt.faces import MAX_SWEEPS, faces_optimum, sweeps
 from geomdp.opt.incumbent import Incumbent
@@ -40,6 +40,9 @@ PACK_FIRST_RANK = 7
 
 #: Rows up to which packings and branching are tried after the boxes.
 PACK_ROWS = 20_000
+
+#: Rows up to which a sweep of all faces comes before branching, where boxes have failed.
+FEW_ROWS = 12
 
 #: Rank from which elastic programs join the search for an upper bound.
 ELASTIC_RANK = 7
@@ -68,7 +71,7 @@ def choose(m: int, rank: int) -> str:
 
 @dataclass(frozen=True)
 class Solved:
-    """The outcome on points: lower <= opt <= upper, weights that attain upper, the method, the certificate."""
+    """The outcome: lower <= opt <= upper, weights that attain upper, the method, the certificate."""
 
     lower: int
     upper: int
@@ -107,7 +110,14 @@ def certified_optimum(
     """
     rows = rows_of(points, positives, negatives)
     with gentle_interrupt() as interrupted:
-        work = _Work(rows, method, time_limit, progress, watch, interrupted)
+        work = _Work(
+            rows,
+            method=method,
+            time_limit=time_limit,
+            progress=progress,
+            watch=watch,
+            interrupted=interrupted,
+        )
         if start is not None:
             work.incumbent.offer(start)
         work.solve()
@@ -126,9 +136,7 @@ def certified_optimum(
     from geomdp.opt.verifier import verify_points
 
     verify_points(certificate, points, positives, negatives)
-    return Solved(
-        certificate.lower, certificate.upper, work.incumbent.weights, work.method, certificate
-    )
+    return Solved(certificate.lower, certificate.upper, work.incumbent.weights, work.method, certificate)
 
 
 class _Work:
@@ -137,6 +145,7 @@ class _Work:
     def __init__(
         self,
         rows: Rows,
+        *,
         method: str,
         time_limit: float | None,
         progress: Progress | None,
@@ -160,6 +169,8 @@ class _Work:
             self.method = "plane"
         self._next_rung = LADDER_AFTER
         self._told = (-1, -1)
+        self._rung: BoxTree | None = None
+        self._rung_end = 0.0
 
     def stop(self) -> bool:
         """Whether it is time to end, with what is proved."""
@@ -193,12 +204,12 @@ class _Work:
             self._plane()
         elif not self.stop():
             self._seek()
-            if self.method == "boxes":
-                self._boxes()
-            if not self.done and not self.stop() and sweeps(self.rows.m, self.rank) <= MAX_SWEEPS:
-                self._faces()
-            if not self.done and not self.stop() and self.rows.m <= PACK_ROWS:
-                self._branch(seconds=None)
+            self._boxes() if self.method == "boxes" else self._branch()
+            for fall_back in (
+                (self._branch, self._faces) if self.rows.m > FEW_ROWS else (self._faces, self._branch)
+            ):
+                if not self.done and not self.stop():
+                    fall_back()
         self.incumbent.shorten()
         if self._progress is not None:
             self._progress(1.0)
@@ -208,6 +219,9 @@ class _Work:
         self._finish("plane", value, v)
 
     def _faces(self) -> None:
+        """Sweep few rows face by face: slow, but finite whatever the numbers are."""
+        if sweeps(self.rows.m, self.rank) > MAX_SWEEPS:
+            return
         X = self.rows.Z[:, self.columns]
         value, v = faces_optimum(X, self.rows.strict, self.rows.W)
         self._finish("faces", value, v)
@@ -232,7 +246,7 @@ class _Work:
             elastic_upper(self.incumbent, deadline=self.deadline)
 
     def _boxes(self) -> None:
-        if self.rank >= PACK_FIRST_RANK and self.rows.m <= PACK_ROWS:
+        if self.rank >= PACK_FIRST_RANK:
             self._branch(seconds=0.3)
         if self.done or self.stop():
             return
@@ -247,22 +261,18 @@ class _Work:
     def _run(self, tree: BoxTree) -> None:
         try:
             tree.run()
-        except Stopped:
-            if self._rung is not None and tree is not self._rung:
-                self._rung = None
+        except StoppedError:
             tree.close()
         self.keep(tree.lemma())
-
-    _rung: BoxTree | None = None
 
     def _beat(self, fraction: float) -> None:
         """Called between slices of a box tree: end, tell, and now and then prove an intermediate bound."""
         if self.stop():
-            raise Stopped
+            raise StoppedError
         elapsed = time.monotonic() - self.started
         if self._rung is not None:
             if time.monotonic() >= self._rung_end:
-                raise Stopped
+                raise StoppedError
             return
         if self._progress is not None:
             self._progress(min(fraction, 1.0))
@@ -278,7 +288,7 @@ class _Work:
             self._rung = BoxTree(self.workshop, None, target, self._offer_rung)
             try:
                 self._rung.run()
-            except Stopped:
+            except StoppedError:
                 self._rung.close()
                 self.keep(self._rung.lemma())
                 break
@@ -288,12 +298,13 @@ class _Work:
 
     def _offer_rung(self, w: list[int]) -> int | None:
         self.incumbent.offer(w)
-        rung = self._rung
-        assert rung is not None
-        return min(rung.target, self.incumbent.cost)
+        target = self._rung.target if self._rung is not None else self.incumbent.cost
+        return min(target, self.incumbent.cost)
 
-    def _branch(self, seconds: float | None) -> None:
+    def _branch(self, seconds: float | None = None) -> None:
         """Pack infeasible subsystems, improve the witness by covers, and branch where a gap is left."""
+        if self.rows.m > PACK_ROWS:
+            return
         from geomdp.opt.branch import BranchTree
         from geomdp.opt.hitting_set import Pool, improve_by_covers, pack_rows, root_lemma
 
@@ -305,16 +316,17 @@ class _Work:
         pool = Pool(self.rows, self.incumbent)
         nothing = np.zeros(self.rows.m, dtype=np.int64)
         numbers: list[int] = []
-        y = np.zeros(self.rows.m)
         for rounds in (4, 10**6):
-            packing, numbers, y = pack_rows(pool, lambda: self.incumbent.cost, nothing, numbers, stop, rounds)
+            packing, numbers, y = pack_rows(
+                pool, lambda: self.incumbent.cost, nothing, numbers, stop, rounds=rounds
+            )
             if packing is None:  # a set without open rows cannot occur at the root
                 return
             self.keep(root_lemma(pool, packing))
             if self.done or stop():
                 return
             improve_by_covers(pool, numbers, stop)
-        if self.done or seconds is not None:
+        if packing is None or self.done or seconds is not None:
             return
 
         def beat(bound: int, nodes: int) -> None:

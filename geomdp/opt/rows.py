@@ -40,7 +40,8 @@ class Rows:
             records at the origin.
 
     Example:
-        >>> R = rows_of(np.array([[2, 4], [1, 2], [0, 0], [3, 0]]), np.array([5, 0, 1, 0]), np.array([0, 2, 4, 1]))
+        >>> X = np.array([[2, 4], [1, 2], [0, 0], [3, 0]])
+        >>> R = rows_of(X, np.array([5, 0, 1, 0]), np.array([0, 2, 4, 1]))
         >>> R.Z.tolist(), R.strict.tolist(), R.W.tolist(), R.base
         ([[-1, 0], [1, 2]], [True, False], [1, 3], 6)
     """
@@ -132,14 +133,6 @@ def largest(array: NDArray[Any]) -> int:
     return max(int(array.max()), -int(array.min())) if array.size else 0
 
 
-def as_floats(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """Return integer rows as floats; wide rows are divided by powers of two first."""
-    if rows.dtype == object:
-        shift = [max(max(abs(int(v)) for v in row).bit_length() - 60, 0) for row in rows]
-        rows = rows >> np.array(shift, dtype=object)[:, None] if len(rows) else rows
-    return np.asarray(rows).astype(np.float64)
-
-
 def residues(array: NDArray[Any]) -> NDArray[np.int64]:
     """Return an integer array modulo :data:`PRIME`, as int64."""
     return np.asarray(array % PRIME).astype(np.int64)
@@ -217,7 +210,8 @@ def _echelon(rows: list[list[int]]) -> tuple[list[list[Fraction]], list[int]]:
             continue
         row = [v / row[lead] for v in row]
         echelon = [
-            [a - kept[lead] * b for a, b in zip(kept, row, strict=True)] if kept[lead] else kept for kept in echelon
+            [a - kept[lead] * b for a, b in zip(kept, row, strict=True)] if kept[lead] else kept
+            for kept in echelon
         ]
         echelon.append(row)
         columns.append(lead)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.exact.approximate import as_floats
 from geomdp.opt.box_tree import whitening
 from geomdp.opt.incumbent import Incumbent
-from geomdp.opt.rows import as_floats
 
 #: Rows of the subsample on which a large problem is searched first.
 SUBSAMPLE = 1500
@@ -53,7 +53,7 @@ class PlaneSearch:
         for _ in range(5):
             norm = float(np.linalg.norm(w))
             if norm == 0.0:
-                return self.rng.standard_normal(self.r)
+                return np.asarray(self.rng.standard_normal(self.r))
             margin = self.F @ (w / norm) * 3.0
             pull = W / (1.0 + np.exp(np.clip(margin, -30, 30)))
             curve = pull / (1.0 + np.exp(-np.clip(margin, -30, 30))) + 1e-9
@@ -62,7 +62,11 @@ class PlaneSearch:
         return np.asarray(w)
 
     def climb(
-        self, w: NDArray[np.float64], planes: int, patience: int = 10**9, chosen: NDArray[np.int64] | None = None
+        self,
+        w: NDArray[np.float64],
+        planes: int,
+        patience: int = 10**9,
+        chosen: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64]:
         """Return the direction (in the original columns) reached from w (whitened) over some planes."""
         from geomdp.opt import _upper_kernels
@@ -80,7 +84,7 @@ class PlaneSearch:
         """Search and offer the results to the incumbent, on all columns."""
         from geomdp.opt import _upper_kernels as k
 
-        m, r = self.F.shape
+        m = len(self.F)
         w = self.start()
         if m > 2 * SUBSAMPLE:
             part = self.rng.choice(m, SUBSAMPLE, replace=False)
@@ -88,7 +92,7 @@ class PlaneSearch:
             planes = max(12, 2 * effort // m)
             _, w = self._climb(k, w, planes, planes, None)
         else:
-            w = self._restarts(k, w, max(effort // m, 12), None)
+            w = self._restarts(k, w, min(max(effort // m, 12), 30 * m), None)
         offer(incumbent, self.T @ w, columns)
 
     def _restarts(self, k: Any, w: NDArray[Any], planes: int, chosen: Any) -> NDArray[Any]:

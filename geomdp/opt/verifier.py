@@ -53,7 +53,9 @@ def verify(certificate: Certificate, *samples: Sample) -> bool:
         True
     """
     if not isinstance(certificate, Certificate):
-        raise ArgumentError("certificate", "a Certificate", describe(certificate), "Read one with Certificate.load.")
+        raise ArgumentError(
+            "certificate", "a Certificate", describe(certificate), "Read one with Certificate.load."
+        )
     sample = pool(*samples)
     _check_frame(certificate, sample.points, sample.positives, sample.negatives, sample.n)
     if isinstance(certificate.classifier, Threshold):
@@ -75,14 +77,15 @@ def _fail(step: str, reason: str) -> CertificateError:
 
 def _check_frame(c: Certificate, points: Any, positives: Any, negatives: Any, n: int) -> None:
     if commitment(c.salt, points, positives, negatives) != c.digest or c.n != n:
-        raise _fail("Records", "the certificate was made for other records, or for the samples in another domain")
+        raise _fail(
+            "Records", "the certificate was made for other records, or for the samples in another domain"
+        )
     if not 0 <= c.lower <= c.upper <= n:
         raise _fail("Bounds", "0 <= lower <= upper <= n does not hold")
 
 
 def _verify_threshold(c: Certificate, sample: Sample) -> bool:
-    assert isinstance(c.classifier, Threshold)
-    if not sample.domain.ordered:
+    if not isinstance(c.classifier, Threshold) or not sample.domain.ordered:
         raise _fail("Witness", "a threshold needs a domain of ranks")
     if not 0 <= c.classifier.theta <= sample.domain.m or c.classifier.mistakes(sample) != c.upper:
         raise _fail("Witness", "the threshold does not make 'upper' mistakes")
@@ -125,7 +128,7 @@ def _verify_halfspace(c: Certificate, points: Any, positives: Any, negatives: An
     return True
 
 
-def _check_lemma(
+def _check_lemma(  # noqa: PLR0912 (one branch per kind)
     step: str, lemma: Lemma, rows: Rows, proved: list[tuple[int, NDArray[np.int64]]]
 ) -> NDArray[np.int64]:
     """Check one lemma and return its rows, or raise."""
@@ -154,7 +157,7 @@ def _check_lemma(
         if faces_optimum(X, part.strict, part.W)[0] < lemma.bound:
             raise _fail(step, "its rows cost less than is claimed")
     elif lemma.kind == "boxes":
-        _check_boxes(step, lemma, part, index, rows.m, proved)
+        _check_boxes(step, lemma, part, index=index, m=rows.m, proved=proved)
     elif lemma.kind == "subsets":
         _Branches(step, lemma, part).check()
     else:
@@ -184,7 +187,7 @@ def _kept_columns(step: str, lemma: Lemma, part: Rows) -> list[int]:
 
 
 def _check_boxes(
-    step: str, lemma: Lemma, part: Rows, index: NDArray[np.int64], m: int, proved: list[Any]
+    step: str, lemma: Lemma, part: Rows, *, index: NDArray[np.int64], m: int, proved: list[Any]
 ) -> None:
     from geomdp.opt import _replay_kernels
 
@@ -213,7 +216,8 @@ def _check_boxes(
     names = ("leaf_sets", "set_weight", "set_size", "set_row", "set_multiplier")
     tokens = lemma.arrays["tokens"].astype(np.int64)
     streams = [np.ascontiguousarray(lemma.arrays[name].astype(np.int64)) for name in names]
-    reason, at = _replay_kernels.replay(
+    replay: Any = _replay_kernels.replay
+    reason, at = replay(
         min(lemma.bound, 2**62), Y, E, part.strict.astype(np.int64), part.W, X if small else Y, small,
         tokens, cited.astype(np.int64), *streams,
         bounds, starts, members,
@@ -235,7 +239,11 @@ class _Branches:
         self.step, self.part, self.bound, a = step, part, lemma.bound, lemma.arrays
         self.nodes, self.branch_row = a["nodes"].tolist(), a["branch_row"].tolist()
         self.leaf_sets, self.weight = a["leaf_sets"].tolist(), a["set_weight"].tolist()
-        self.size, self.row, self.multiplier = a["set_size"].tolist(), a["set_row"].tolist(), a["set_multiplier"]
+        self.size, self.row, self.multiplier = (
+            a["set_size"].tolist(),
+            a["set_row"].tolist(),
+            a["set_multiplier"],
+        )
         if len(a["denominator"]) != 1 or not 1 <= int(a["denominator"][0]) <= 2**40:
             raise _fail(step, "its denominator is out of range")
         self.denominator = int(a["denominator"][0])

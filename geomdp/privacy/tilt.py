@@ -114,7 +114,7 @@ def _table(law: Size, bits: int) -> Table:
     work = bits + _GUARD
     r_lo, r_hi = exp_neg(law.exponent.numerator, law.exponent.denominator, work)
     lo, hi = law._factor(work)
-    ends = []
+    ends: list[tuple[int, int]] = []
     while not ends or ends[-1][0] > 0:
         lo, hi = lo * r_lo >> work, -(-hi * r_hi >> work)
         ends.append((lo >> _GUARD, -(-hi >> _GUARD)))
@@ -147,8 +147,8 @@ class TiltedLaplace:
     """Noise of probability proportional to exp(-(|z|_1 / scale + rate * ceil(M / unit))) on Z^N.
 
     Proof note. Precondition: a public integer matrix Q takes the cells to N queries, y = Q cells + z, and one
-    replaced record changes the cells by v with |v|_1 <= 2 and the queries by |Q v|_1 <= 2 stretch. M(z) is
-    max |<h, decode(z)>| over a public set of +-1 vectors, whichever, and decode(z + Q v) = decode(z) + unit v.
+    replaced record changes the cells by v with |v|_1 <= 2 and the queries by |Q v|_1 <= 2 stretch. M(z)
+    is max |<h, decode(z)>| over a public set of +-1 vectors, whichever; decode(z + Q v) = decode(z) + unit v.
     (Plain case: Q, decode the identity, unit = stretch = 1.) The output has probability
     c exp(-phi(y - Q cells)), phi(z) = |z|_1/scale + rate ceil(M(z)/unit), and c is the same for all data,
     since the sum of exp(-phi) over Z^N does not change under a shift by an integer vector. For neighbours
@@ -156,7 +156,8 @@ class TiltedLaplace:
     Conclusion: the release is (2 stretch/scale + 2 rate)-DP, whatever is computed from it; with
     scale = noise_scale(2 stretch, (1-b) epsilon) and rate = b epsilon/2 it is epsilon-DP. How many proposals
     are rejected depends on the noise alone, so its time tells nothing about the data. Rejection has no limit:
-    a fallback to untilted noise would change the law, and with it the proof.
+    a fallback to untilted noise would still be private, being a mixture with public weights of two private
+    laws, but it would change the law, and with it every certified quantile.
 
     Attributes:
         scale: of the discrete Laplace proposals.
@@ -264,9 +265,7 @@ class _Stream:
         self.bounded = noise.bounded and plain
         self.orders = noise.orders if plain else np.arange(noise.queries, dtype=np.int64)[None, :]
 
-    def candidates(
-        self, room: int, wanted: int
-    ) -> tuple[Fields, NDArray[np.int64], NDArray[np.int64]]:
+    def candidates(self, room: int, wanted: int) -> tuple[Fields, NDArray[np.int64], NDArray[np.int64]]:
         """Return up to `room` proposals that the orders do not rule out, with their limits and values.
 
         Where few are wanted it returns after a block of words as soon as it has that many.

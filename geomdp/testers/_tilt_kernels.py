@@ -54,9 +54,7 @@ def worst_order_statistic(
 
 
 @njit(cache=True, nogil=True)
-def _raised(
-    prefix: NDArray[Any], total: NDArray[Any], row: NDArray[Any], index: int, bound: int
-) -> int:
+def _raised(prefix: NDArray[Any], total: NDArray[Any], row: NDArray[Any], index: int, bound: int) -> int:
     """Return max(bound, the index-th smallest |total - 2 prefix|)."""
     draws = row.shape[0]
     over = 0
@@ -79,12 +77,12 @@ def sweep_candidates(
     closed: bool,
     signs: NDArray[Any],
 ) -> int:
-    """Write the sign vectors h of a sweep with <h, field> >= least; return how many there are.
+    """Write the sign vectors h of a sweep with <h, field> >= least, each once; return how many there are.
 
     Args:
         field: (m,) integers.
         start: (m,) the order of the cells in which the sweep starts.
-        spans, cells: the sweep; both may be empty.
+        spans, cells: a full sweep by half a turn (then the class must be closed), or empty.
         least: the bound.
         closed: True if the complement of each prefix's classifier belongs to the class too.
         signs: (room, m) receives the first `room` vectors.
@@ -94,7 +92,8 @@ def sweep_candidates(
     for k in range(m):
         prefix[k + 1] = prefix[k] + field[order[k]]
     total, count = prefix[m], 0
-    for k in range(m + 1):
+    # a full sweep ends with the reverse of its start, and so with the complements of its first prefixes
+    for k in range(1 if spans.shape[0] else m + (0 if closed else 1)):
         count = _kept(order, k, total - 2 * prefix[k], least, closed, signs, count)
     at = 0
     for g in range(spans.shape[0]):
@@ -121,7 +120,7 @@ def _kept(
     signs: NDArray[Any],
     count: int,
 ) -> int:
-    """Write the classifier that is -1 on the first cells of the order, and its complement, where they count."""
+    """Write the classifier that is -1 on the first cells of the order, or its complement, where it counts."""
     for side in (1, -1):
         if side * value >= least and (side == 1 or closed):
             if count < signs.shape[0]:
@@ -187,10 +186,10 @@ def _around_line(
 
 
 @njit(cache=True, nogil=True)
-def line_suprema(
+def line_suprema(  # noqa: PLR0912 (one pass, kept in one place)
     points: NDArray[Any], fields: NDArray[Any], first: int, last: int, out: NDArray[Any]
 ) -> None:
-    """Raise out (R,) to max |<h, z>| over the halfspaces next to planes through lines of points first..last-1.
+    """Raise out (R,) to max |<h, z>| over the halfspaces next to planes through some lines.
 
     Every dichotomy of affine planes borders on an arc of planes that turn around a line through two points
     and meet no point off it; next to such a plane the points of the line are split like ranks by a threshold,
@@ -258,7 +257,7 @@ def count_sides(points: NDArray[Any], pairs: NDArray[Any]) -> int:
 
 
 @njit(cache=True, nogil=True)
-def worst_around_lines(
+def worst_around_lines(  # noqa: PLR0912 (one pass, kept in one place)
     points: NDArray[Any], fields: NDArray[Any], extra: NDArray[Any], pairs: NDArray[Any], index: int
 ) -> int:
     """Return the largest index-th smallest |<h, z> + extra| over the halfspaces next to planes through lines.

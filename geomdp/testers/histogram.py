@@ -45,12 +45,16 @@ def best_agreement(setting: Setting, v: NDArray[np.int64]) -> tuple[int, Halfspa
     This is opt_H of a weighted sample: cell x holds |v_x| records labelled sign(v_x), and
     <h, v> = sum |v| - 2 * (mistakes of h on it).
     """
-    from geomdp.opt.halfspace import opt_halfspace
-    from geomdp.opt.threshold import opt_threshold
+    total = int(np.abs(v).sum())
+    if setting.classes == "thresholds":
+        from geomdp.opt.threshold import opt_threshold
 
-    solve = opt_threshold if setting.classes == "thresholds" else opt_halfspace
-    result = solve(weighted(setting, v))
-    return int(np.abs(v).sum()) - 2 * result.upper, result.classifier
+        result = opt_threshold(weighted(setting, v))
+        return total - 2 * result.upper, result.classifier
+    from geomdp.opt.halfspace import least_mistakes
+
+    wrong, weights = least_mistakes(setting.domain.points, np.maximum(v, 0), np.maximum(-v, 0))
+    return total - 2 * wrong, Halfspace.of(weights)
 
 
 def weighted(setting: Setting, v: NDArray[np.int64]) -> Sample:

@@ -23,7 +23,6 @@ Source: the finite-domain setting of the paper (Section 4); the protocol is not 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -42,8 +41,8 @@ from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers import histogram
 from geomdp.testers.base import Finding, Interval, Setting
 from geomdp.testers.histogram_law import CALIBRATION_LOSS, Calibration, FieldNoise, Progress
-from geomdp.testers.tilted import Budgets, FieldAnswerer, FieldHolder, FieldTester
-from geomdp.testers.tilted_law import tilted_field
+from geomdp.testers.localisation import Localisation, candidates, pattern_suprema, pooled
+from geomdp.testers.tilted import Budgets, FieldAnswerer, FieldHolder, FieldTester, default_law
 
 #: How Bob divides his budget: coarse counts, minimum.
 SHARES = (Fraction(7, 10), Fraction(3, 10))
@@ -51,100 +50,9 @@ SHARES = (Fraction(7, 10), Fraction(3, 10))
 LOST = Fraction(1, 5)
 #: Draws from which t(C) is certified, and the most multiplications they may take.
 _DRAWS, _PRODUCTS = 10_000, 10**11
-#: Most candidates times cells that are written out.
-_ROOM = 2 * 10**8
 
 #: A party's public decision: True to go on.
-Accept = Callable[["Localisation"], bool]
-
-
-@dataclass(frozen=True)
-class Localisation:
-    """What step 1 left, all of it public.
-
-    Attributes:
-        candidates: number of classifiers in C.
-        pools: (G, m) entries -1, 0, 1 with disjoint supports that cover all cells; a pool's query is
-            sum_x pools[g, x] net(x). None if Alice will release the whole field.
-        patterns: (|C|, G) entries -1, 1: the candidates are patterns @ pools. None like the pools.
-        resolution: the certified t(C), or None when C is empty.
-        cut: Far from this statistic on, in half-records.
-    """
-
-    candidates: int
-    pools: NDArray[np.int8] | None
-    patterns: NDArray[np.int8] | None
-    resolution: int | None
-    cut: int
-
-    @property
-    def strip(self) -> int:
-        """Number of queries besides the first, which pools all cells on which the candidates agree."""
-        return -1 if self.pools is None else len(self.pools) - 1
-
-
-def pooled(signs: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """Return (pools, patterns) of (|C|, m) sign vectors: cells whose columns agree up to sign share a pool.
-
-    Example:
-        >>> signs = np.array([[1, 1, -1, 1], [1, -1, 1, 1]], dtype=np.int8)
-        >>> pools, patterns = pooled(signs)
-        >>> pools.tolist(), bool((patterns @ pools == signs).all())
-        ([[1, 0, 0, 1], [0, 1, -1, 0]], True)
-    """
-    lead = signs[0]
-    packed = np.packbits(lead[:, None] != signs.T, axis=1)
-    _, first, group = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    pools = np.zeros((len(first), signs.shape[1]), dtype=np.int8)
-    pools[group.ravel(), np.arange(signs.shape[1])] = lead
-    return pools, np.ascontiguousarray(signs[:, first] * lead[first])
-
-
-def candidates(setting: Setting, y: NDArray[np.int64], least: int) -> NDArray[np.int8] | None:
-    """Return (|C|, m) sign vectors of the classifiers with <h, y> >= least; None if they are too many.
-
-    Two-feature grids and ordered domains by a sweep; others from the list of dichotomies.
-
-    Example:
-        >>> from geomdp.core.domain import Domain
-        >>> line = Setting(Domain.line(3), 5, 5, Fraction(1), classes="thresholds")
-        >>> candidates(line, np.array([-2, 1, 4]), 5).tolist()
-        [[-1, 1, 1], [-1, -1, 1]]
-    """
-    domain = setting.domain
-    room = _ROOM // domain.m
-    swept = domain.ordered or (domain.features is not None and domain.d == 3)
-    if swept and setting.classes in ("thresholds", "halfspaces"):
-        from geomdp.opt.sup import grid_schedule
-        from geomdp.testers import _tilt_kernels
-
-        spans, cells = np.empty((0, 2), dtype=np.int32), np.empty(0, dtype=np.int32)
-        if not domain.ordered and domain.features is not None:
-            spans, cells = grid_schedule(*(axis.levels for axis in domain.features))
-        start, closed = np.arange(domain.m, dtype=np.int64), setting.classes == "halfspaces"
-        signs = np.empty((0, domain.m), dtype=np.int8)
-        count = _tilt_kernels.sweep_candidates(y, start, spans, cells, least, closed, signs)
-        if count > room:
-            return None
-        signs = np.empty((count, domain.m), dtype=np.int8)
-        _tilt_kernels.sweep_candidates(y, start, spans, cells, least, closed, signs)
-        return _distinct(signs)
-    if histogram._list_size(setting) > histogram.MOST_LISTED:
-        return None
-    listed = histogram._enumerated(domain)
-    scores = histogram._scores(setting, y)
-    return np.ascontiguousarray(listed.signs[scores >= least])
-
-
-def _distinct(signs: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Drop the second copies of the two constant classifiers; a sweep meets all others once."""
-    keep = np.ones(len(signs), dtype=bool)
-    constant = np.flatnonzero((signs == signs[:, :1]).all(axis=1))
-    seen: set[int] = set()
-    for row in constant.tolist():
-        keep[row] = (first := int(signs[row, 0])) not in seen
-        seen.add(first)
-    return signs[keep]
+Accept = Callable[[Localisation], bool]
 
 
 class Scout(FieldAnswerer):
@@ -250,8 +158,9 @@ class Localised(FieldTester):
             raise ArgumentError("coarse", "a number with 0 < coarse < 1", describe(share))
         self._coarse, self._minimum = share * self.budgets.bob, (1 - share) * self.budgets.bob
         self._accepts = [accept for accept in (alice_accepts, bob_accepts) if accept is not None]
-        field = tilted_field(setting.domain, setting.classes, self.budgets.alice)
-        super().__init__(setting, field, (noise_scale(2, self._minimum),), 1, progress)
+        law = default_law(setting, self.budgets.alice)
+        unit = 1 if isinstance(law, str) else law.unit
+        super().__init__(setting, law, (noise_scale(2 * unit, self._minimum),), 1, progress)
         self.resolution = None
         if not self.reason:
             late = (1 - LOST) * setting.beta
@@ -284,7 +193,7 @@ class Localised(FieldTester):
         if not len(signs):
             return Localisation(0, None, None, None, whole)
         pools, patterns = pooled(signs)
-        seed = integers(Message("Alice", "seed", {"s": [_seed(transcript)]}, Fraction(0)), "s", 1, 2**62)[0]
+        seed = _seed(transcript)
         up, down = self._local_quantiles(patterns, seed)
         t = setting.tolerance + max(1, -(-(up + down - 1) // 2))
         if self.resolution is not None and t >= self.resolution:
@@ -293,7 +202,7 @@ class Localised(FieldTester):
 
     def _whole_cut(self) -> int:
         up = self.calibration.quantiles.single((1 - LOST) * self.setting.beta)
-        return 2 * self.setting.tolerance + (0 if up is None else up)
+        return 2 * self.law.unit * self.setting.tolerance + (0 if up is None else up)
 
     def _local_quantiles(self, patterns: NDArray[np.int8], seed: int) -> tuple[int, int]:
         """Return (up, down): bounds for the noise of one candidate and of the worst one.
@@ -313,7 +222,7 @@ class Localised(FieldTester):
             return up, down
         sampler = SimSampler(seed)
         noise = sampler.discrete_laplace(scale, (draws, width))
-        tops = _suprema(patterns, noise) + sampler.discrete_laplace(self._extra[0], draws)
+        tops = pattern_suprema(patterns, noise) + sampler.discrete_laplace(self._extra[0], draws)
         return up, min(down, int(np.sort(tops)[index - 1]) + 1)
 
     def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
@@ -375,19 +284,20 @@ class Localised(FieldTester):
         W <= 2 opt + its noise (3 beta/10); if not, 2 opt >= 2 err_B(h*) > n_B - least - its coarse noise
         (beta/5, the bound that defines C): opt > t0. The lower end is the smaller of the two.
         """
-        setting, beta = self.setting, self.setting.beta
+        setting, beta, unit = self.setting, self.setting.beta, 1
         late = beta / 2 - LOST * beta
         most = setting.largest_opt
         if found.patterns is None:
+            unit = self.law.unit
             up, down = self.calibration.quantiles.single(late), self.calibration.quantiles.sup(beta / 2)
             if up is None or down is None:
                 return None
         else:
             law = dlap_sum_sf(found.patterns.shape[1], noise_scale(2, self.budgets.alice), self._extra)
             up, down = law.quantile_upper(late), law.quantile_upper(beta / 2 / len(found.patterns))
-        inside = -((up - 1 - scaled) // 2)
+        inside = -((up - 1 - scaled) // (2 * unit))
         lower = min(max(min(inside, setting.tolerance + 1), 0), most)
-        return lower, min(max((scaled + down - 1) // 2, lower), most)
+        return lower, min(max((scaled + down - 1) // (2 * unit), lower), most)
 
     def _bob_interval(self, transcript: Transcript) -> dict[str, Interval]:
         """Return Bob's own interval from his coarse counts, by the exact single law and the union bound."""
@@ -402,19 +312,9 @@ class Localised(FieldTester):
         return {} if interval is None else {"Bob": interval}
 
 
-def _seed(transcript: Transcript) -> Any:
-    return transcript.last("calibration seed").payload.get("seed")
-
-
-def _suprema(patterns: NDArray[np.int8], noise: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (B,) values of max over the patterns of <g, z>, exactly."""
-    largest = int(np.abs(noise).sum(axis=1).max(initial=0))
-    kind = np.float32 if largest < 2**24 else np.float64  # sums of integers below 2^24, 2^53 are exact
-    if largest >= 2**53:
-        return np.asarray((noise @ patterns.astype(np.int64).T).max(axis=1))
-    table, out = patterns.T.astype(kind), np.empty(len(noise), dtype=np.int64)
-    step = max(1, 2**24 // len(patterns))
-    for first in range(0, len(noise), step):
-        block = noise[first : first + step].astype(kind) @ table
-        out[first : first + step] = block.max(axis=1).astype(np.int64)
-    return out
+def _seed(transcript: Transcript) -> int:
+    """Return the calibration seed after checking its form."""
+    seed = transcript.last("calibration seed").payload.get("seed")
+    if type(seed) is not int or not 0 <= seed < 2**62:
+        raise ProtocolError("Message 'calibration seed' must hold 'seed': an integer from 0 to 2^62 - 1.")
+    return seed

@@ -1,8 +1,8 @@
 r"""Histogram testers with better noise: the parties' net counts under an exact field law.
 
-A field law (:class:`geomdp.testers.tilted_law.FieldLaw`) adds integer noise in units of 1/unit of a net count:
-sup-tilted noise has unit 1, hat strategies (:mod:`geomdp.testers.hats`) a larger one. Every statistic is kept
-as an integer by counting in units of 1/(2 unit) record.
+A field law (:class:`geomdp.testers.tilted_law.FieldLaw`) adds integer noise in units of 1/unit of a net
+count: sup-tilted noise has unit 1, hat strategies (:mod:`geomdp.testers.hats`) a larger one. Every statistic
+is kept as an integer by counting in units of 1/(2 unit) record.
 
 * :class:`OneWayTilted`: one party, the holder, releases its noisy net counts; the other, the answerer,
   releases the noisy minimum over all classifiers, its own optimum, and a joint classifier from spare budget.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace, Threshold
-from geomdp.core.errors import ArgumentError, check_epsilon
+from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_sum_sf
@@ -28,8 +28,10 @@ from geomdp.protocol.party import Party, converse, integers
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers import histogram
 from geomdp.testers.base import Finding, Interval, Setting, Tester
-from geomdp.testers.histogram_law import Progress
-from geomdp.testers.tilted_law import FieldCalibration, FieldLaw, Quantiles, tilted_field
+from geomdp.testers.field_quantiles import FieldCalibration, Quantiles
+from geomdp.testers.hats import HatField
+from geomdp.testers.histogram_law import Progress, unsolvable
+from geomdp.testers.tilted_law import FieldLaw, tilted_field
 
 #: How the answerer divides its budget: minimum, own optimum, joint classifier.
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
@@ -130,6 +132,22 @@ class Budgets:
     def answerer(self) -> str:
         """The other party."""
         return "Bob" if self.holder == "Alice" else "Alice"
+
+
+def default_law(setting: Setting, epsilon: Fraction, tilt: Fraction | None = None) -> FieldLaw | str:
+    """Return hats on large two-feature grids, tilted cells elsewhere, or the reason why there is no law.
+
+    A given tilt asks for tilted cells.
+    """
+    hats = HatField.default(setting.domain, setting.classes, epsilon) if tilt is None else None
+    if hats is None or unsolvable(setting.domain, setting.classes):
+        return tilted_field(setting.domain, setting.classes, epsilon, tilt)
+    try:
+        if hats.tilt:
+            _ = hats.noise
+    except CapacityError as error:
+        return str(error)
+    return hats
 
 
 class FieldTester(Tester):
@@ -239,11 +257,7 @@ class OneWayTilted(FieldTester):
         if histogram._list_size(setting) > histogram.MOST_LISTED:
             minimum, selection = minimum + selection, Fraction(0)
         self._shares = (minimum, own, selection)
-        field: FieldLaw | str = (
-            tilted_field(setting.domain, setting.classes, self.budgets[self.budgets.holder], tilt)
-            if law is None
-            else law
-        )
+        field = default_law(setting, self.budgets[self.budgets.holder], tilt) if law is None else law
         unit = 1 if isinstance(field, str) else field.unit
         super().__init__(setting, field, (noise_scale(2 * unit, minimum),), 1, progress)
 
@@ -302,8 +316,7 @@ class TwoTilted(FieldTester):
 
     def __init__(self, setting: Setting, *, tilt: Fraction | None = None, progress: Progress = None) -> None:
         self.budgets = Budgets.of(setting)
-        field = tilted_field(setting.domain, setting.classes, setting.epsilon, tilt)
-        super().__init__(setting, field, (), 2, progress)
+        super().__init__(setting, default_law(setting, setting.epsilon, tilt), (), 2, progress)
 
     def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
         """Run the protocol once."""

@@ -1,4 +1,4 @@
-"""Containers and halfspace elimination: menus, certified resolutions, and one run end to end."""
+"""Halfspace elimination: certified resolutions, and one run end to end."""
 
 from __future__ import annotations
 
@@ -16,44 +16,20 @@ from geomdp.privacy.sampler import SimSampler
 from geomdp.testers.base import Setting
 from geomdp.testers.elimination import HalfspaceElimination
 
+#: Rows of this group.
+ROWS = 9
+
 
 def run(progress: Callable[[float], None] | None = None) -> list[dict[str, Any]]:
     """Return the rows; progress is called with the fraction done."""
-    containers(_directions(500, 3), ratio=0.75)  # load or compile the kernels
-    parts = (_menus, _sizes, _testers)
+    directions = np.rint(np.random.default_rng(0).normal(size=(500, 3)) * 2**20).astype(np.int64)
+    containers(directions, method="cones")  # load or compile the kernels
     rows: list[dict[str, Any]] = []
-    for done, part in enumerate(parts, start=1):
-        rows.extend(part())
+    for row in _testers():
+        rows.append(row)
         if progress is not None:
-            progress(done / len(parts))
+            progress(len(rows) / ROWS)
     return rows
-
-
-def _menus() -> Iterator[dict[str, Any]]:
-    targets = {(2, 0.75): 6, (2, 0.65): 12, (2, 0.6): 12, (3, 0.75): 27, (3, 0.65): 93, (3, 0.6): 200}
-    for (d, ratio), target in targets.items():
-        family = containers(_directions(20_000, d), ratio=ratio)
-        bound = 2 / (2 * ratio - 1) ** (d - 1)
-        yield {
-            "name": f"menu d={d} ratio={ratio} (cutting bound {bound:.0f})",
-            "value": len(family),
-            "unit": "members",
-            "target": f"<= {target}",
-        }
-
-
-def _sizes() -> Iterator[dict[str, Any]]:
-    for d, target in ((2, 0.3), (3, 1.5), (4, 10.0)):
-        points = _directions(100_000, d)
-        start = time.perf_counter()
-        containers(points, ratio=0.75)
-        seconds = time.perf_counter() - start
-        yield {
-            "name": f"containers of 10^5 points, d={d}, ratio 0.75",
-            "value": seconds,
-            "unit": "s",
-            "target": f"<= {target}",
-        }
 
 
 def _testers() -> Iterator[dict[str, Any]]:
@@ -86,10 +62,6 @@ def _testers() -> Iterator[dict[str, Any]]:
                 "unit": "s",
                 "target": "<= 15",
             }
-
-
-def _directions(n: int, d: int) -> np.ndarray[Any, Any]:
-    return np.rint(np.random.default_rng(0).normal(size=(n, d)) * 2**20).astype(np.int64)
 
 
 def _labelled(domain: Domain, rule: tuple[int, ...], rng: np.random.Generator) -> Sample:

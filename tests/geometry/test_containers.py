@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from geomdp.core.errors import ArgumentError, CapacityError
+from geomdp.core.errors import ArgumentError
 from geomdp.geometry.cones import cut, frame, unit_points
 from geomdp.geometry.containers import Containers, build, containers
 from geomdp.geometry.subsets import (
@@ -137,6 +137,7 @@ def check_random_halfspaces(n: int, d: int, ratio: float, draws: int) -> None:
     """Check coverage of random halfspaces on both sides of the size N/2."""
     W = general_position(n, d, 8)
     family = containers(W, ratio=ratio)
+    assert family.sizes.max() <= ratio * n
     rng = np.random.default_rng(9)
     for _ in range(draws // 500):
         Z = rng.integers(-(2**20), 2**20, size=(500, d))
@@ -153,18 +154,31 @@ def test_random_halfspaces_are_covered_on_large_sets(n: int, d: int, ratio: floa
 
 
 @pytest.mark.exhaustive
-def test_hundred_thousand_random_halfspaces() -> None:
-    """10^5 random halfspaces of 20,000 candidates at the ratios of the tester, none uncovered."""
-    check_random_halfspaces(20_000, 3, 0.65, 100_000)
+@pytest.mark.parametrize(("d", "ratio"), [(2, 0.6), (3, 0.65), (4, 0.75)])
+def test_hundred_thousand_random_halfspaces(d: int, ratio: float) -> None:
+    """10^5 random halfspaces of 20,000 candidates at ratios of the tester, none uncovered."""
+    check_random_halfspaces(20_000, d, ratio, 100_000)
 
 
 @pytest.mark.parametrize(
     ("d", "ratio", "most"),
-    [(2, 0.75, 6), (2, 0.65, 12), (2, 0.6, 12), (3, 0.75, 27), (3, 0.65, 93), (3, 0.6, 200)],
+    [
+        (2, 0.75, 6),
+        (2, 0.65, 12),
+        (2, 0.6, 12),
+        (3, 0.75, 27),
+        (3, 0.65, 93),
+        (3, 0.6, 200),
+        (4, 0.75, 200),
+        (4, 0.65, 1500),
+    ],
 )
 def test_menus_stay_small(d: int, ratio: float, most: int) -> None:
     """Menus of random directions stay near the cutting bound 2/(2 ratio - 1)^(d-1)."""
-    assert len(containers(general_position(20_000, d, 10), ratio=ratio)) <= most
+    n = 20_000 if d < 4 else 4_000
+    family = containers(general_position(n, d, 10), ratio=ratio)
+    assert family.method == "cones"
+    assert len(family) <= most
 
 
 def test_members_are_their_cones() -> None:
@@ -243,14 +257,16 @@ def test_bad_arguments_name_themselves(call: dict[str, Any], name: str) -> None:
     assert error.value.name == name
 
 
-def test_too_degenerate_and_too_large_is_refused() -> None:
-    """A large set of few planes can neither be cut nor listed; the error says so."""
+def test_a_set_of_two_planes_is_cut_exactly() -> None:
+    """A set that cones cannot cut and that is too large for a list is cut by exact cells."""
     a = np.arange(1, 1000)
     W = np.stack([a, 1000 - a, 0 * a], axis=1)
     W = np.vstack([W, np.stack([a, 0 * a, a + 1], axis=1)])
-    with pytest.raises(CapacityError) as error:
-        containers(W, ratio=0.5, theta=0.5)
-    assert error.value.name == "W"
+    family = containers(W, ratio=0.7)
+    assert family.method == "cells"
+    assert family.sizes.max() <= 0.7 * len(W)
+    for z in product(range(-4, 5), repeat=3):
+        assert (W @ np.array(z) > 0).sum() > len(W) // 2 or family.covering(z) is not None
 
 
 def test_cut_leaves_out_what_need_not_be_covered() -> None:

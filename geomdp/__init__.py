@@ -20,9 +20,12 @@ from geomdp.geometry.arrangement import estimate as estimate
 from geomdp.geometry.containers import containers as containers
 from geomdp.geometry.convexity import caratheodory as caratheodory
 from geomdp.geometry.convexity import separate as separate
+from geomdp.opt.certificate import Certificate as Certificate
+from geomdp.opt.depth import halfspace_depth as halfspace_depth
 from geomdp.opt.halfspace import opt_halfspace as opt_halfspace
 from geomdp.opt.result import OptResult as OptResult
 from geomdp.opt.threshold import opt_threshold as opt_threshold
+from geomdp.opt.verifier import verify as verify
 from geomdp.testers.base import Outcome as Outcome
 from geomdp.testers.plan import Plan as Plan
 from geomdp.testers.plan import plan as plan

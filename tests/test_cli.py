@@ -274,7 +274,7 @@ def test_dichotomies_counts_and_enumerates(geomdp, tmp_path):
 
 
 def test_a_proof_is_written_replayed_and_refused_for_other_records(geomdp, tmp_path):
-    """opt --certificate writes a proof that verify accepts for these tables and rejects for others."""
+    """The option --certificate writes a proof that verify accepts for these tables and rejects for others."""
     table, half = data.path("wdbc/wdbc.csv"), data.path("wdbc/wdbc_a.csv")
     common = ["--grid", GRID8, "--label", "diagnosis", "--positive", "malignant", "--json"]
     proof = tmp_path / "c.json"

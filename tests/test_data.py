@@ -187,7 +187,7 @@ def test_derivation(script: str, folders: tuple[str, ...], packages: tuple[str, 
     source = ROOT / "scripts" / "data" / script
     if not source.is_file() or not all(importlib.util.find_spec(name) for name in packages):
         pytest.skip("needs the deriving scripts and: pip install 'geomdp[data]'")
-    subprocess.run([sys.executable, str(source), "--out", str(tmp_path)], check=True)  # noqa: S603
+    subprocess.run([sys.executable, str(source), "--out", str(tmp_path)], check=True)
     made = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in tmp_path.glob("*/*")}
     shipped = {name: data.path(name).read_bytes() for name in data.names() if name.startswith(folders)}
     assert made.keys() == shipped.keys()

@@ -227,7 +227,7 @@ class Domain:
         return {"line": self.m} if self._points is None else {"points": self.m, "d": self.d}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Domain) and self.fingerprint == other.fingerprint
+        return self is other or (isinstance(other, Domain) and self.fingerprint == other.fingerprint)
 
     def __hash__(self) -> int:
         return hash(self.fingerprint)

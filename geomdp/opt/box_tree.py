@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.exact.approximate import as_floats
 from geomdp.core.classifier import products
+from geomdp.exact.approximate import as_floats
 from geomdp.opt.certificate import PRUNE, Lemma
 from geomdp.opt.faces import faces_optimum, sweeps
 from geomdp.opt.incumbent import Incumbent
@@ -32,7 +32,7 @@ from geomdp.opt.planar import plane_optimum
 from geomdp.opt.rows import CUBE_BITS, Rows, box_rows, kernel_of, largest, pivots_modulo
 
 #: The open rows of a box, above which no packing is tried.
-LEAF = 20
+LEAF = 16
 
 #: Side (in units of 2^-CUBE_BITS) below which a box is not halved.
 NARROWEST = 8

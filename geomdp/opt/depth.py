@@ -132,10 +132,11 @@ def _differences(point: Any, sample: Sample) -> tuple[NDArray[Any], NDArray[np.i
 
 def _any_direction(X: NDArray[Any], negatives: NDArray[np.int64], depth: int) -> tuple[int, ...]:
     """Return u != 0 for a depth that w = 0 attains: then every direction holds all records."""
-    for axis in range(X.shape[1]):
+    d = int(X.shape[1])
+    for axis in range(d):
         for side in (1, -1):
-            u: list[int] = [side if c == axis else 0 for c in range(X.shape[1])]
+            u = [side if c == axis else 0 for c in range(d)]
             inside = np.asarray(products(X, exact_vector(u)) >= 0, dtype=bool)
             if int(negatives[inside].sum()) == depth:
-                return (*u,)
-    return (0,) * X.shape[1]
+                return tuple(u)
+    return (0,) * d

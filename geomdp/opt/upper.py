@@ -35,7 +35,7 @@ class PlaneSearch:
         >>> search = PlaneSearch(X, np.array([1, 1, 1]))
         >>> w = search.climb(np.array([1.0, 0.0]), 8)
         >>> int((X @ w < 0).sum())
-        1
+        0
     """
 
     def __init__(self, X: NDArray[Any], W: NDArray[np.int64], seed: int = 0) -> None:

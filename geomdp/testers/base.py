@@ -31,6 +31,10 @@ GUARANTEES = {
         "exact but for one noise quantile that no data can change: its bound comes from a fixed, seeded "
         "simulation and fails to hold with probability at most 1e-6"
     ),
+    "unless-oversize": (
+        "proved for every run whose public menus can be written out; any other ends in a third answer, "
+        "Inconclusive"
+    ),
     "unless-inconclusive": "proved, but the run may end in a third answer, Inconclusive",
 }
 
@@ -44,7 +48,9 @@ class Setting:
         n_alice, n_bob: numbers of records (public: neighbouring datasets replace one record).
         epsilon: each party's whole privacy budget.
         beta: largest probability of a wrong answer on either side of the promise.
-        labels: "mixed", or "disjoint" (all of Alice's labels are -1 and all of Bob's +1).
+        labels: "mixed", or "disjoint": a promise that all of Alice's labels are -1 and all of Bob's +1. It is
+            never checked against the records, since a refusal would reveal one; records that break it are
+            as private as all others, but void the guarantee.
         tolerance: t0 >= 0; Match is owed whenever opt <= t0.
         classes: "halfspaces" or "thresholds".
     """
@@ -231,8 +237,7 @@ def check_samples(setting: Setting, S_A: Sample, S_B: Sample) -> None:
     """Check that two samples are what the setting says; messages hold public facts only.
 
     Raises:
-        ArgumentError: on another domain, another number of records, or labels that are not disjoint as
-            promised (each party can check this alone before anything is sent).
+        ArgumentError: on another domain or another number of records; both are public.
     """
     for name, sample, n in (("S_A", S_A, setting.n_alice), ("S_B", S_B, setting.n_bob)):
         if not isinstance(sample, Sample):
@@ -241,10 +246,3 @@ def check_samples(setting: Setting, S_A: Sample, S_B: Sample) -> None:
             raise ArgumentError(name, "a sample on the plan's domain", "one on another domain")
         if sample.n != n:
             raise ArgumentError(name, f"a sample of n = {n} records, as planned", f"one of {sample.n}")
-    if setting.labels == "disjoint" and (S_A.positives.any() or S_B.negatives.any()):
-        raise ArgumentError(
-            "labels",
-            "'mixed' unless Alice holds only -1 and Bob only +1",
-            "'disjoint'",
-            "Plan with labels='mixed'.",
-        )

@@ -38,7 +38,7 @@ class Crossing:
     m E[rho^(tau - a)] = m (1-r)/(1 - r rho) rho^(start - a). A coin shows heads with the probability that a
     geometric H of ratio rho has count + H >= tau. So passing some place of count >= c, hence the first of
     them, has probability at most P(c + H < tau) = P(start - 1 + G - H >= c): the count of the last place that
-    was passed is stochastically at most start - 1 + G - H.
+    was passed, which is never negative, is stochastically at most max(0, start - 1 + G - H).
 
     Proof note (privacy). Write P(theta) = sum_tau p(tau) h_tau(N(theta)) prod_{theta' > theta} (1 -
     h_tau(N(theta'))) for the probability of stopping at theta, with h_tau(c) = min(1, rho^(tau - c)). Three

@@ -20,6 +20,7 @@ from geomdp.core.classifier import Halfspace, products
 from geomdp.core.domain import Domain
 from geomdp.core.errors import BudgetError, CapacityError, ProtocolError, check_choice
 from geomdp.core.sample import Sample
+from geomdp.geometry.containers import MOST_LISTED
 from geomdp.geometry.subsets import cover_pairs
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
@@ -121,17 +122,22 @@ class HalfspaceElimination(Tester):
     """Elimination of dichotomies by privately selected containers, for linear halfspaces on a pointed domain.
 
     Guarantee. Match with probability >= 1 - beta if opt <= tolerance, Far with probability >= 1 - beta if
-    opt >= resolution, for mixed or disjoint labels and any numbers of records. With
-    guarantee="unless-inconclusive" the menus of later rounds are assumed to be no larger than those of the
-    first; a run that finds otherwise and cannot pay ends in "Inconclusive". The analytic guarantee holds for
-    whatever menus occur, because the exact lists are always affordable; a run whose candidates can neither be
-    cut cheaply enough nor be listed (d = 3: more than 340 of them) stops with CapacityError and no answer.
-    None has been seen to. That event depends on public facts only.
+    opt >= resolution, for mixed or disjoint labels and any numbers of records, in three strengths:
+
+    * "analytic": whatever menus occur, on domains whose candidates can all be listed by exact halfspace
+      subsets (pairs * N <= MOST_LISTED: some hundreds of candidates).
+    * "unless-oversize": the same constants on larger domains. The exact lists are affordable there, too, but
+      too long to be written out; a run whose candidates cannot be cut cheaply enough before they are few
+      enough to be listed ends in "Inconclusive". That event depends on public facts only.
+    * "unless-inconclusive": the menus of later rounds are assumed to be no larger than those of the first; a
+      run that finds otherwise and cannot pay ends in "Inconclusive". The paper's constants rest on an assumed
+      menu bound as well (its universal constant is taken as 1).
 
     Args:
         setting: the public setting.
         constants: "calibrated", or "paper" for the constants of the published analysis.
-        guarantee: "analytic" (also called "certified") or "unless-inconclusive" (calibrated only).
+        guarantee: "certified" ("analytic" or "unless-oversize", whichever holds on this domain) or
+            "unless-inconclusive" (smaller, with assumed menus).
         progress: told the fraction done while the assumed menus are measured.
 
     Attributes:
@@ -148,21 +154,27 @@ class HalfspaceElimination(Tester):
         setting: Setting,
         *,
         constants: str = "calibrated",
-        guarantee: str = "analytic",
+        guarantee: str = "certified",
         progress: Progress = None,
     ) -> None:
         super().__init__(setting)
         check_choice("constants", constants, ("calibrated", "paper"))
-        check_choice("guarantee", guarantee, ("analytic", "certified", "unless-inconclusive"))
+        check_choice("guarantee", guarantee, ("certified", "unless-inconclusive"))
         self.constants = constants
-        self.guarantee = "unless-inconclusive" if guarantee == "unless-inconclusive" else "analytic"
+        self.guarantee = "unless-oversize" if guarantee == "certified" else guarantee
+        if constants == "paper":
+            self.guarantee = "unless-inconclusive"
         self.name = "halfspace-elimination" + ("-paper" if constants == "paper" else "")
         self.published: PaperConstants | None = None
         self.candidates = 0
         self._progress = progress
         self.reason = self._obstacle()
-        if not self.reason:
-            self._resolve()
+        if self.reason:
+            return
+        listed = cover_pairs(self.candidates, setting.domain.d) * self.candidates <= MOST_LISTED
+        if self.guarantee == "unless-oversize" and listed:
+            self.guarantee = "analytic"
+        self._resolve()
 
     def _obstacle(self) -> str:
         domain = self.setting.domain

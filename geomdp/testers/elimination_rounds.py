@@ -139,11 +139,9 @@ def next_step(menus: Menus, state: State, plan: Calibration) -> Round | Finish |
     Proof note. Precondition: S(A, B) >= |alive| at both budgets (the state's, in units) and the risk covers
     the table's depth there. A finish is sure to be right within the risk. A round is taken only if, after
     either party's member, the precondition holds again; at the table's own prices the exact lists do that,
-    and any cheaper menu may. Certified plans (no assumed menus) never take any other round: where none can
-    be built, CapacityError is raised. With assumed menus the best round that can be paid is taken.
-
-    Raises:
-        CapacityError: when a certified run meets candidates that can neither be cut nor be listed.
+    and any cheaper menu may. Plans without assumed menus never take any other round: candidates that can
+    neither be cut nor be listed end the run without an answer. With assumed menus the best round that can
+    be paid is taken.
     """
     n = len(state.alive)
     if n <= MOST_COUNTED:
@@ -163,14 +161,9 @@ def next_step(menus: Menus, state: State, plan: Calibration) -> Round | Finish |
                     best = rated
         if best is not None and best[0] >= (enough if pair.early else 0):
             return best[1]
-    if plan.game.assumed:
-        return None if best is None else best[1]
-    raise CapacityError(
-        "domain",
-        f"one whose candidates can be cut, or listed with at most {MOST_LISTED // n} pairs",
-        f"one with {n} candidates that need {cover_pairs(n, menus.weights.shape[1])}",
-        "Use the tester that may answer Inconclusive, or a coarser grid.",
-    )
+    if plan.game.assumed and best is not None:
+        return best[1]
+    return None
 
 
 @dataclass(frozen=True)

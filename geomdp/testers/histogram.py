@@ -39,6 +39,22 @@ MOST_LISTED = 50_000_000
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 
 
+def largest_entry(setting: Setting) -> int:
+    """Return the largest |y_x| that is accepted in a noisy histogram: all sums then stay below 2^52."""
+    return (2**52 - setting.n_alice - setting.n_bob) // (2 * setting.domain.m)
+
+
+def received(transcript: Transcript, setting: Setting) -> NDArray[np.int64]:
+    """Return the latest noisy histogram, shape (m,).
+
+    Raises:
+        ProtocolError: when it is malformed or has an entry above :func:`largest_entry`; decided from the
+            message and public numbers alone.
+    """
+    message = transcript.last("noisy histogram")
+    return np.array(integers(message, "net", setting.domain.m, largest_entry(setting)), dtype=np.int64)
+
+
 def best_agreement(setting: Setting, v: NDArray[np.int64]) -> tuple[int, Halfspace | Threshold]:
     """Return max over the class of <h, v> for an integer field v of shape (m,), and a maximiser.
 
@@ -87,7 +103,9 @@ class HistogramParty(Party):
 class Minimiser(Party):
     """Bob in the one-way protocol: he answers Alice's noisy histogram y with scalar releases.
 
-    Privacy note (for any y, also one that Alice chose to harm him; all three by composition):
+    Privacy note (for any y, also one that Alice chose to harm him; all three by composition). Entries of y
+    are bounded by public numbers before Bob's records are touched (:func:`largest_entry`), so that no sum
+    overflows and a refusal is a function of y alone:
 
     * 2V = min_h (n_A - <h, y> + 2 err_B(h)) + noise. One replaced record moves err_B(h) by at most 1 for
       every h, hence the minimum by at most 2: discrete Laplace noise of scale >= 2 / e costs e.
@@ -124,8 +142,7 @@ class Minimiser(Party):
         return classifier
 
     def _field(self, transcript: Transcript, setting: Setting) -> NDArray[np.int64]:
-        received = integers(transcript.last("noisy histogram"), "net", setting.domain.m)
-        return np.array(received, dtype=np.int64) + self.sample.net
+        return received(transcript, setting) + self.sample.net
 
 
 def _scores(setting: Setting, v: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -217,8 +234,8 @@ class TwoHistograms(_HistogramTester):
         nets = {}
         for name, (sample, sampler) in samples.items():
             party = HistogramParty(name, sample, sampler, Budget(setting.epsilon))
-            message = party.histogram(transcript, setting)
-            nets[name] = np.array(integers(message, "net", setting.domain.m), dtype=np.int64)
+            party.histogram(transcript, setting)
+            nets[name] = received(transcript, setting)
         agreement, classifier = best_agreement(setting, nets["Alice"] + nets["Bob"])
         doubled = setting.n_alice + setting.n_bob - agreement
         own = {
@@ -284,7 +301,7 @@ class OneWay(_HistogramTester):
         own_b = int(minimiser.own(transcript, setting, own).payload["value"])
         classifier = minimiser.joint_classifier(transcript, setting, selection) if selection else None
 
-        y = np.array(integers(transcript.last("noisy histogram"), "net", setting.domain.m), dtype=np.int64)
+        y = received(transcript, setting)
         own_a = setting.n_alice - best_agreement(setting, y)[0]
         beta = setting.beta
         parties = {"Alice": self._own_a(own_a, beta), "Bob": self._own_b(own_b, beta)}

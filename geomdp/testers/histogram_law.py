@@ -12,7 +12,7 @@ units of half a record (everything is doubled so that it stays an integer):
   - by simulation (``certified-mc``): of B independent draws, fixed by a seed before anything else, the j-th
     smallest is at least the (1 - beta)-quantile unless fewer than j of the draws fall below it; j is the
     least index for which that has probability at most 1e-6 [order statistics; the index is computed
-    exactly]. The 1e-6 is over the calibration, once per table; privacy never depends on it.
+    exactly]. The 1e-6 is over the calibration, once per bound that is read off; privacy never depends on it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from geomdp.cache import cached
 from geomdp.core.domain import Domain
 from geomdp.core.errors import CapacityError
-from geomdp.privacy.law import dlap_sum_sf, order_index
+from geomdp.privacy.law import chernoff_upper, dlap_sum_sf, order_index
 from geomdp.privacy.sampler import SimSampler
 
 Progress = Callable[[float], None] | None
@@ -42,6 +42,8 @@ _SEED = 20_240_601
 _BATCH = 500
 #: Counting dichotomies exactly takes about m^(d-1) / (d-1)! steps; beyond this many, Cover's bound serves.
 _COUNTING_STEPS = 5 * 10**7
+#: Tails this small are bounded by Chernoff's inequality instead of summed.
+_LEAST_LEVEL = Fraction(1, 10**18)
 #: Seconds (estimates) that one optimum of noisy counts, and one simulated table, may take.
 _SOLVING, _SIMULATING = 60.0, 20.0
 
@@ -135,6 +137,8 @@ class FieldNoise:
             >>> noise.single(Fraction(1, 10)) > noise.single(Fraction(1, 5)) > 0
             True
         """
+        if level < _LEAST_LEVEL:
+            return chernoff_upper(self.summands, self.scale, 1, level, extra)
         return dlap_sum_sf(self.summands, self.scale, extra).quantile_upper(level)
 
     def sup_analytic(self, level: Fraction, extra: tuple[Fraction, ...] = ()) -> int:

@@ -15,7 +15,8 @@ c = t0, if cut > t0:
     E(t0) + (p - 1) E(0) + T(cut) <= beta   and   p E(0) + T(cut - t0) <= beta.
 
 *Far.* Let opt >= t. The scanned mistakes that a released place leaves are the count of the last place that
-was passed; stochastically they are at most start - 1 + G - H per scan (see the scan's text). The total is at
+was passed; stochastically they are at most max(0, start - 1 + G - H) per scan (see the scan's text), and the
+maximum is needed with probability E(0)/m per scan only, which is added to what follows. The total is at
 least t minus these, and the count noises are independent of the scans, so P(Match) is at most
 P(sum (G - H) - sum Z >= excess), excess := t - p (start - 1) - cut + 1. The resolution is the t at which this
 is <= beta:
@@ -125,18 +126,19 @@ def match_error(c: Calibration) -> Fraction:
         >>> Fraction(1, 20) < match_error(c) <= Fraction(1, 10)
         True
     """
-    r_low, _ = _ratio(c.crossing.scale)
-    rho = c.crossing.ratio
-    factor = c.m * (1 - r_low) / (1 - r_low * rho)
-
-    def early(count: int) -> Fraction:
-        gap = c.crossing.start - count
-        return factor * _power_up(rho, gap, _BITS + c.m.bit_length()) if gap >= 0 else Fraction(c.m)
-
-    none, t0 = early(0), c.tolerance
-    first = early(t0) + (c.scans - 1) * none + _count_tail(c.cut, c.count_scale, c.scans)
+    none, t0 = _early(c, 0), c.tolerance
+    first = _early(c, t0) + (c.scans - 1) * none + _count_tail(c.cut, c.count_scale, c.scans)
     second = c.scans * none + _count_tail(c.cut - t0, c.count_scale, c.scans)
     return max(first, second)
+
+
+def _early(c: Calibration, count: int) -> Fraction:
+    """Return E(count), rounded upward."""
+    r_low, _ = _ratio(c.crossing.scale)
+    rho, gap = c.crossing.ratio, c.crossing.start - count
+    if gap < 0:
+        return Fraction(c.m)
+    return c.m * (1 - r_low) / (1 - r_low * rho) * _power_up(rho, gap, _BITS + c.m.bit_length())
 
 
 def far_error(c: Calibration) -> Fraction:
@@ -146,6 +148,9 @@ def far_error(c: Calibration) -> Fraction:
     noises) and N of 2p (halves of count noises, and the H). Adding a geometric variable to a law f is
     f'(k) = r f'(k-1) + (1-r) f(k); lower bounds f give upper bounds S(k) = 1 - sum_{j<k} f(j) on P(P >= k);
     taking one away from a tail is S'(k) = r S'(k+1) + (1-r) S(k), started far out with S'(K) <= S(K).
+
+    A count is never negative, but start - 1 + G - H is with probability P(H >= tau) = E(0)/m per scan; there
+    0 is the bound, and these probabilities are added.
 
     Example:
         >>> c = calibrate(2**16, Fraction(1), Fraction(1, 10), 0, 1)
@@ -169,7 +174,8 @@ def far_error(c: Calibration) -> Fraction:
         last = tail[-1]
         for k in range(length - 2, c.excess - 1, -1):
             tail[k] = last = -((-high * last - (_ONE - low) * tail[k]) >> _BITS)
-    return Fraction(min(tail[c.excess], _ONE), _ONE)
+    below = c.scans * min(Fraction(1), _early(c, 0) / c.m)
+    return Fraction(min(tail[c.excess], _ONE), _ONE) + below
 
 
 @lru_cache(maxsize=64)

@@ -62,6 +62,7 @@ def candidates(setting: Setting, y: NDArray[np.int64], least: int) -> NDArray[np
     Two-feature grids and ordered domains by a sweep; others from the list of dichotomies.
 
     Example:
+        >>> from fractions import Fraction
         >>> from geomdp.core.domain import Domain
         >>> line = Setting(Domain.line(3), 5, 5, Fraction(1), classes="thresholds")
         >>> candidates(line, np.array([-2, 1, 4]), 5).tolist()

@@ -255,9 +255,9 @@ def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
         from geomdp.testers.elimination import HalfspaceElimination
 
         for constants, guarantee in (
-            ("calibrated", "analytic"),
+            ("calibrated", "certified"),
             ("calibrated", "unless-inconclusive"),
-            ("paper", "analytic"),
+            ("paper", "certified"),
         ):
             yield HalfspaceElimination(setting, constants=constants, guarantee=guarantee)
     yield Curator(setting)
@@ -282,7 +282,7 @@ def _sizes(n: Any) -> tuple[int, int]:
 
 
 def _eligible(row: PlanRow) -> bool:
-    return not row.trusted and row.guarantee != "unless-inconclusive"
+    return not row.trusted and row.guarantee in ("analytic", "certified-mc")
 
 
 def _resolution(row: PlanRow) -> float:

@@ -88,6 +88,7 @@ class TiltedField:
         draws: size of the calibration tables.
 
     Example:
+        >>> from geomdp.privacy.sampler import SimSampler
         >>> field = TiltedField(Domain.line(6), "thresholds", Fraction(1), Fraction(1, 5), 2000)
         >>> field.draw(SimSampler(0), 3).shape, field.noise.epsilon <= 1
         ((3, 6), True)

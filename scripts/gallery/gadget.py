@@ -44,6 +44,7 @@ axes.scatter(
 )
 axes.set_yticks([0, 1], ["16 checks", "32 symbols"])
 axes.set_xticks([])
+axes.tick_params(length=0)
 axes.set_frame_on(False)
 axes.set_title(
     f"Every check meets the red set of {len(T)} symbols never or at least twice; no smaller set is like that"

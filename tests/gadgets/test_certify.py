@@ -195,6 +195,7 @@ def damaged(proof):
         "graph": _change(proof, code=TannerCode(7, proof.code.checks[1:])),
         "richer graph": _change(proof, code=TannerCode(7, (*proof.code.checks, (0, 1)))),
         "message": _change(proof, message=proof.message[::-1]),
+        "message that determines nothing": _change(proof, message=(0, 1, 3)),
         "fewer message symbols": _change(proof, message=proof.message[:-1]),
         "block missing": _change(proof, layout=Layout(variables, tuple(fewer))),
         "blocks with one owner": _change(proof, layout=Layout(variables, tuple(renamed))),

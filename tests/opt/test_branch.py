@@ -29,12 +29,12 @@ def test_degenerate_instances():
 
 def test_a_gap_of_the_packing_is_closed():
     """Where the best packing leaves a gap, branching closes it, and the tree verifies."""
-    rows = rows_of(*flipped(40, 4, 0.2, 2))
+    rows = rows_of(*flipped(40, 4, 0.25, 0))
     pool = Pool(rows, Incumbent(rows))
     tree = BranchTree(pool, lambda: False)
     bound = tree.run()
     assert tree.nodes > 1
-    assert bound == tree.target == certified_optimum(*flipped(40, 4, 0.2, 2)).upper
+    assert bound == tree.target == certified_optimum(*flipped(40, 4, 0.25, 0)).upper
     lemma = tree.lemma(bound)
     assert (lemma.arrays["nodes"] == 2).any()
     _check_lemma("Lemma", lemma, rows, [])
@@ -42,7 +42,7 @@ def test_a_gap_of_the_packing_is_closed():
 
 def test_stopped_branching_proves_less():
     """Stopped after any number of programs, the tree proves a bound that verifies."""
-    rows = rows_of(*flipped(40, 4, 0.2, 2))
+    rows = rows_of(*flipped(40, 4, 0.25, 0))
     for budget in (0, 3, 40, 200):
         calls = iter(range(budget))
         tree = BranchTree(Pool(rows, Incumbent(rows)), lambda calls=calls: next(calls, None) is None)

@@ -15,7 +15,14 @@ from geomdp.privacy.enclosure import Interval
 from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Setting
-from geomdp.testers.histogram import HistogramParty, Minimiser, OneWay, TwoHistograms, best_agreement
+from geomdp.testers.histogram import (
+    HistogramParty,
+    Minimiser,
+    OneWay,
+    TwoHistograms,
+    best_agreement,
+    largest_entry,
+)
 from geomdp.testers.histogram_law import Calibration, FieldNoise
 
 GRID = g.Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
@@ -239,3 +246,36 @@ def test_intervals_are_clipped_to_what_opt_can_be():
     calibration = Calibration(FieldNoise(AXIS, "thresholds", Fraction(2)))
     assert calibration.interval(-1000, BETA, 50) == (0, 0)
     assert calibration.interval(10**6, BETA, 50) == (50, 50)
+
+
+@pytest.mark.parametrize("net", [[2**53, 0], [0, -(2**52)], [0], [0, 0, 0], [0.5, 0], [True, 0], "ab", None])
+def test_an_absurd_histogram_is_refused_whatever_bob_holds(net):
+    """A refusal depends on the counterpart's message and public numbers only, never on Bob's records."""
+    errors = set()
+    for data in ([(0, 1), (0, -1)], [(0, 1), (0, 1)], [(1, -1), (1, -1)]):
+        bob = Minimiser("Bob", _tiny(data), RecordingSampler(), Budget(Fraction(1)))
+        transcript = Transcript({})
+        transcript.append(Message("Alice", "noisy histogram", {"net": net}, Fraction(0)))
+        with pytest.raises(g.ProtocolError) as caught:
+            bob.minimum(transcript, TINY_SETTING, Fraction(1, 2))
+        errors.add(str(caught.value))
+    assert len(errors) == 1
+
+
+def test_the_largest_histogram_is_answered_for_every_neighbour():
+    """At the largest accepted entries nothing overflows: neighbours' minima differ by at most 2."""
+    top = largest_entry(TINY_SETTING)
+    answers = []
+    for data in ([(0, 1), (0, -1)], [(0, 1), (0, 1)], [(1, -1), (0, 1)]):
+        bob = Minimiser("Bob", _tiny(data), RecordingSampler(), Budget(Fraction(1)))
+        transcript = Transcript({})
+        transcript.append(Message("Alice", "noisy histogram", {"net": [top, -top]}, Fraction(0)))
+        answers.append(bob.minimum(transcript, TINY_SETTING, Fraction(1, 2)).payload["doubled"])
+    assert max(answers) - min(answers) <= 2
+
+
+@pytest.mark.parametrize("beta", [Fraction(1, 10**20), Fraction(1, 10**40)])
+def test_the_tiniest_beta_still_has_an_analytic_resolution(beta):
+    """Below what sums of tails can resolve, Chernoff's bound takes over, monotonically."""
+    larger = OneWay(Setting(GRID, 10**4, 10**4, Fraction(1), Fraction(1, 10**9))).resolution
+    assert larger < OneWay(Setting(GRID, 10**4, 10**4, Fraction(1), beta)).resolution

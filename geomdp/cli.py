@@ -61,6 +61,9 @@ ClassesOption = Annotated[
     Classes, typer.Option("--classes", help="auto: thresholds on one feature, else halfspaces.")
 ]
 Tolerance = Annotated[int, typer.Option("--tolerance", help="Mistakes that still count as a match (t0).")]
+Thorough = Annotated[
+    bool, typer.Option("--thorough", help="Also plan the testers with tilted noise (slower).")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
 
 
@@ -77,6 +80,7 @@ def assess(
     labels: LabelsOption = Labels.mixed,
     classes: ClassesOption = Classes.auto,
     tolerance: Tolerance = 0,
+    thorough: Thorough = False,
     tester: Annotated[str, typer.Option(help="A tester's name from `geomdp plan`, or auto.")] = "auto",
     guarantee: Annotated[str | None, typer.Option(help="Take the row with this guarantee.")] = None,
     force_uncertified: Annotated[
@@ -109,6 +113,7 @@ def assess(
             labels=labels.value,
             tolerance=tolerance,
             classes=classes.value,
+            thorough=thorough,
             progress=progress,
         )
     row = plan.select(tester, guarantee) if tester != "auto" else plan.best
@@ -139,6 +144,7 @@ def plan(
     labels: LabelsOption = Labels.mixed,
     classes: ClassesOption = Classes.auto,
     tolerance: Tolerance = 0,
+    thorough: Thorough = False,
     as_json: Json = False,
 ) -> None:
     """Show what each tester guarantees, before any data is touched."""
@@ -154,6 +160,7 @@ def plan(
             labels=labels.value,
             tolerance=tolerance,
             classes=classes.value,
+            thorough=thorough,
             progress=progress,
         )
     if as_json:

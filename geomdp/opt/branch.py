@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.opt.certificate import BRANCH, CLOSED, PACKED, Lemma
-from geomdp.opt.hitting_set import Packing, Pool, pack_rows, subsets_lemma
+from geomdp.opt.hitting_set import Packing, pack_rows, subsets_lemma
+from geomdp.opt.subsystems import Pool
 
 
 @dataclass

@@ -16,240 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.classifier import products
 from geomdp.opt.certificate import PACKED, Lemma
 from geomdp.opt.elastic import offer_snapped
-from geomdp.opt.incumbent import Incumbent
-from geomdp.opt.lifting import dependency
-from geomdp.opt.rows import Rows
+from geomdp.opt.subsystems import Pool, Subsystem, derive
 
 #: Common denominator of the weights of a packing.
 DENOMINATOR = 2**20
 
-#: Columns from which subsystems come from dual rays instead of the alternative program.
-RAY_COLUMNS = 150
-
-#: Times that a vertex is followed up with prices divided by its multipliers, which makes supports cheaper.
-REPRICINGS = 3
-
 #: Sets found per round, before the cover is solved again.
 ROUND = 40
-
-
-@dataclass(frozen=True)
-class Subsystem:
-    """An infeasible subset: rows ascending, positive integer multipliers; ``wrong`` members enter as -z."""
-
-    rows: tuple[int, ...]
-    multipliers: tuple[int, ...]
-    wrong: frozenset[int] = frozenset()
-
-
-def derive(
-    rows: Rows, members: NDArray[np.int64], guess: NDArray[np.float64], state: NDArray[np.int64] | None = None
-) -> Subsystem | None:
-    """Return the exact infeasible subsystem on a suggested support, or None when there is none.
-
-    Small whole multipliers near the guess are tried first; otherwise the nullspace of the members is computed
-    in integers, and where it has more than one dimension the weakest members are left out.
-
-    Args:
-        rows: the rows.
-        members: suggested rows, distinct.
-        guess: their multipliers up to scale.
-        state: -1 where a row is decided to be wrong; None for nowhere.
-
-    Example:
-        >>> from geomdp.opt.rows import rows_of
-        >>> R = rows_of(np.array([[1, 2], [2, 1], [1, 1]]), np.array([1, 1, 0]), np.array([0, 0, 1]))
-        >>> derive(R, np.array([0, 1, 2]), np.array([0.5, 1.5, 0.5])).multipliers
-        (3, 1, 1)
-    """
-    order = np.argsort(members)
-    members, guess = members[order], guess[order]
-    for _ in range(4):
-        if len(members) == 0:
-            return None
-        sign = np.ones(len(members), dtype=np.int64) if state is None else np.where(state[members] < 0, -1, 1)
-        strict = rows.strict[members] ^ (sign < 0)
-        if not strict.any():
-            return None
-        Z = rows.Z[members] * sign[:, None]
-        found = _small_multipliers(Z, guess)
-        if found is None:
-            found = dependency(Z)
-        if found is not None and min(found) < 0:
-            found = None
-        if found is not None:
-            keep = [i for i, v in enumerate(found) if v]
-            if any(strict[i] for i in keep):
-                wrong = frozenset(int(members[i]) for i in keep if sign[i] < 0)
-                return Subsystem(
-                    tuple(int(members[i]) for i in keep), tuple(int(found[i]) for i in keep), wrong
-                )
-            return None
-        weakest = int(np.argmin(guess))
-        members, guess = np.delete(members, weakest), np.delete(guess, weakest)
-    return None
-
-
-def _small_multipliers(Z: NDArray[Any], guess: NDArray[np.float64]) -> list[int] | None:
-    unit = guess / guess.min() if guess.min() > 0 else guess
-    for scale in (1, 2, 3, 4, 6, 12, 60):
-        near = np.rint(unit * scale)
-        if near.max() < 2**30 and near.min() >= 1 and np.abs(near - unit * scale).max() < 1e-3 * scale:
-            whole = near.astype(np.int64)
-            if not (products(Z.T, whole) != 0).any():
-                return [int(v) for v in whole]
-    return None
-
-
-class Pool:
-    """Infeasible subsystems found so far, and the finder of more.
-
-    Args:
-        rows: the rows.
-        incumbent: told the directions met on the way.
-    """
-
-    def __init__(self, rows: Rows, incumbent: Incumbent) -> None:
-        self.rows, self.incumbent = rows, incumbent
-        self.sets: list[Subsystem] = []
-        self._seen: set[tuple[tuple[int, ...], frozenset[int]]] = set()
-        self.rng = np.random.default_rng(0)
-        self._finder: Any = None
-        self._ray: Any = None
-        self.used_rays = rows.d >= RAY_COLUMNS
-
-    @property
-    def finder(self) -> Any:
-        """The alternative program, made when it is first needed."""
-        from geomdp.lp.infeasible import SubsystemFinder
-
-        if self._finder is None:
-            self._finder = SubsystemFinder(self.rows.Z, self.rows.strict)
-        return self._finder
-
-    @property
-    def ray(self) -> Any:
-        """The primal program, made when it is first needed."""
-        from geomdp.lp.infeasible import RayFinder
-
-        if self._ray is None:
-            self._ray = RayFinder(self.rows.Z, self.rows.strict)
-        return self._ray
-
-    def add(self, found: Subsystem | None) -> int | None:
-        """Keep a new subsystem and return its number; None when there is nothing new."""
-        if found is None or (found.rows, found.wrong) in self._seen:
-            return None
-        self._seen.add((found.rows, found.wrong))
-        self.sets.append(found)
-        return len(self.sets) - 1
-
-    def more(  # noqa: PLR0912 (one loop over prices)
-        self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
-    ) -> tuple[list[int], bool]:
-        """Return (numbers of new sets that the cover y does not cover, whether none seems to be left).
-
-        After each set its open rows are priced up by 1, so that the next one avoids them; when that comes to
-        an end, prices are drawn anew.
-        """
-        if self.used_rays and not (state < 0).any():
-            return self._more_by_rays(y, state, limit, stop)
-        self.finder.decide(state)
-        new: list[int] = []
-        for noise in (1e-6, 0.01, 0.05, 0.2, 0.05):
-            before = len(new)
-            price = np.where(state == 0, y, 0.0) + noise * self.rng.random(len(y))
-            while len(new) < limit and not stop():
-                found = self.finder.find(price)
-                if found is None:
-                    if not new:
-                        self._offer_common_point(state)
-                    return new, not new
-                value, members, guess, w = found
-                if before == len(new):
-                    self._offer(w, value)
-                for _ in range(REPRICINGS):
-                    soft = members[state[members] == 0]
-                    if float(y[soft].sum()) <= 1.0 - 1e-6:
-                        break
-                    lam = np.full(len(y), 1e-3)
-                    lam[members] += guess * self.finder.scale[members]
-                    found = self.finder.find(price / lam * 1e-2)
-                    if found is None:
-                        break
-                    value, members, guess, w = found
-                soft = members[state[members] == 0]
-                if float(y[soft].sum()) > 1.0 - 1e-6:
-                    break
-                number = self.add(derive(self.rows, members, guess, state))
-                if number is not None:
-                    new.append(number)
-                    if not any(state[i] == 0 for i in self.sets[number].rows):
-                        return new, False
-                if number is None and float(price[soft].min(initial=2.0)) >= 1.0:
-                    break
-                price[members] += 1.0
-            if len(new) >= limit or stop():
-                return new, False
-            if before == len(new) and noise > 0.01:
-                break
-        return new, not new
-
-    def _offer_common_point(self, state: NDArray[np.int64]) -> None:
-        """No infeasible subset is left: offer a w that agrees with every decision and every open row."""
-        from geomdp.lp.infeasible import common_point
-
-        turned = np.where(state < 0, -1, 1)
-        w = common_point(self.rows.Z * turned[:, None], self.rows.strict ^ (state < 0))
-        if w is not None:
-            self.incumbent.offer_floats(w, (12, 24, 40))
-            offer_snapped(self.incumbent, w)
-
-    def _offer(self, w: NDArray[np.float64], value: float) -> None:
-        self.incumbent.offer_floats(w, (12, 24, 40))
-        if self.rows.d > 8:
-            offer_snapped(self.incumbent, w / max(value, 1e-9))
-
-    def _more_by_rays(  # noqa: PLR0911 (each end of the loop has its own answer)
-        self, y: NDArray[np.float64], state: NDArray[np.int64], limit: int, stop: Callable[[], bool]
-    ) -> tuple[list[int], bool]:
-        """Switch off rows that the cover covers, and those of the sets just found, and look for rays."""
-        new: list[int] = []
-        covered = float(self.rng.uniform(0.1, 0.5))
-        off = (state == 0) & (y > covered)
-        for _ in range(limit):
-            if stop():
-                return new, False
-            found = self.ray.find(off)
-            if found is None:
-                return new, False
-            if isinstance(found, np.ndarray):
-                offer_snapped(self.incumbent, found)
-                if new or not off.any():
-                    return new, not new
-                return self._last_look(y, state)
-            number = self.add(derive(self.rows, found[0], found[1], state))
-            if number is None:
-                return new, False
-            new.append(number)
-            members = [i for i in self.sets[number].rows if state[i] == 0]
-            if not members:
-                return new, False
-            heavy = max(members, key=lambda i: float(y[i]) + float(self.rng.random()))
-            off[members if self.rng.random() < 0.5 else [heavy]] = True
-        return new, False
-
-    def _last_look(self, y: NDArray[np.float64], state: NDArray[np.int64]) -> tuple[list[int], bool]:
-        """Ask the alternative program for one set that the cover does not cover."""
-        self.finder.decide(state)
-        found = self.finder.find(np.where(state == 0, y, 0.0) + 1e-6)
-        if found is None or found[0] > 1.0 - 1e-4:
-            return [], True
-        number = self.add(derive(self.rows, found[1], found[2], state))
-        return ([number], False) if number is not None else ([], True)
 
 
 @dataclass(frozen=True)
@@ -344,9 +119,7 @@ def pack_rows(
         for k in new:
             if not take(k):
                 return None, [k], y
-        if pool.used_rays and stalled > 12:
-            pool.used_rays, stalled = False, 0
-        elif (not new and (exhausted or stalled > 3)) or stalled > 25:
+        if (not new and (exhausted or stalled > 3)) or stalled > 25:
             break
     return best, numbers, y
 
@@ -399,7 +172,6 @@ def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], 
     sets = [pool.sets[k].rows for k in numbers]
     for members in sets:
         master.add(members)
-    pool.finder.decide(state)
     failed = 0
     while failed < tries and not stop():
         _, y, _ = master.solve()
@@ -441,10 +213,14 @@ def _whole_cover(
 def _sets_outside(
     pool: Pool, cover: NDArray[np.bool_], state: NDArray[np.int64], stop: Callable[[], bool]
 ) -> list[int]:
+    if pool.wide:
+        return pool.by_rays(cover, np.zeros(len(cover)), state, stop)
+    if not pool.open_window(state):
+        return []
     price = np.where(cover, 10.0, 1e-3 * pool.rng.random(len(cover)))
     fresh: list[int] = []
     while len(fresh) < 10 and not stop():
-        found = pool.finder.find(price)
+        found = pool.find(price)
         if found is None or cover[found[1]].any():
             break
         number = pool.add(derive(pool.rows, found[1], found[2], state))

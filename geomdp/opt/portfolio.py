@@ -306,7 +306,8 @@ class _Work:
         if self.rows.m > PACK_ROWS:
             return
         from geomdp.opt.branch import BranchTree
-        from geomdp.opt.hitting_set import Pool, improve_by_covers, pack_rows, root_lemma
+        from geomdp.opt.hitting_set import improve_by_covers, pack_rows, root_lemma
+        from geomdp.opt.subsystems import Pool
 
         end = None if seconds is None else time.monotonic() + seconds
 

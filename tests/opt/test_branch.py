@@ -6,10 +6,10 @@ from support.rows import degenerate, flipped, least_by_faces
 
 from geomdp.lp.big_m import big_m
 from geomdp.opt.branch import BranchTree
-from geomdp.opt.hitting_set import Pool
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.portfolio import certified_optimum
 from geomdp.opt.rows import rows_of
+from geomdp.opt.subsystems import Pool
 from geomdp.opt.verifier import _check_lemma
 
 

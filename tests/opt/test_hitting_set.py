@@ -16,11 +16,12 @@ from geomdp.lp.infeasible import (
 )
 from geomdp.opt.certificate import Certificate
 from geomdp.opt.elastic import elastic_upper, snapped
-from geomdp.opt.hitting_set import Pool, derive, exact_packing, improve_by_covers, pack_rows, root_lemma
+from geomdp.opt.hitting_set import exact_packing, improve_by_covers, pack_rows, root_lemma
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.lifting import dependency
 from geomdp.opt.portfolio import certified_optimum
 from geomdp.opt.rows import rows_of
+from geomdp.opt.subsystems import Pool, derive
 from geomdp.opt.verifier import _check_lemma, verify_points
 
 

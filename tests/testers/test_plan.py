@@ -173,3 +173,16 @@ def test_thresholds_need_an_ordered_domain():
     with pytest.raises(g.ArgumentError, match="classes"):
         g.plan(SQUARE, n=100, epsilon=1, classes="thresholds")
     assert g.plan(AXIS, n=2000, epsilon=1, classes="halfspaces").best is not None
+
+
+def test_a_thorough_plan_adds_the_tilted_testers():
+    """Thorough plans hold three more rows, which run within the budget; one-way-tilted beats one-way."""
+    S = _match(SQUARE, 300)
+    p = g.plan(SQUARE, n=300, epsilon=1, thorough=True)
+    added = {"one-way-tilted", "two-histograms-tilted", "localised"}
+    assert added <= {row.name for row in p.testers}
+    for name in added:
+        outcome = p.select(name).run(S, S)
+        assert outcome.verdict in ("Match", "Far")
+        assert outcome.epsilon_spent <= 1
+    assert p.select("one-way-tilted").resolution <= p.select("one-way").resolution

@@ -23,6 +23,9 @@ from geomdp.opt.subsystems import Pool, Subsystem, derive
 #: Common denominator of the weights of a packing.
 DENOMINATOR = 2**20
 
+#: Whole covers tried for a better w, with few columns and with many.
+MOST_COVERS, WIDE_COVERS = 200, 10
+
 #: Sets found per round, before the cover is solved again.
 ROUND = 40
 
@@ -173,7 +176,9 @@ def improve_by_covers(pool: Pool, numbers: list[int], stop: Callable[[], bool], 
     for members in sets:
         master.add(members)
     failed = 0
-    while failed < tries and not stop():
+    for _ in range(WIDE_COVERS if pool.wide else MOST_COVERS):
+        if failed >= tries or stop():
+            return
         _, y, _ = master.solve()
         cover = _whole_cover(sets, y + 0.02 * failed * pool.rng.random(rows.m), rows.W)
         if int(rows.W[cover].sum()) >= pool.incumbent.cost:

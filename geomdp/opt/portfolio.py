@@ -327,6 +327,7 @@ class _Work:
             if self.done or stop():
                 return
             improve_by_covers(pool, numbers, stop)
+            numbers = list(range(len(pool.sets)))  # those found on the way help as well
         if packing is None or self.done or seconds is not None:
             return
 

@@ -17,7 +17,7 @@ from geomdp.opt.lifting import dependency
 from geomdp.opt.rows import Rows
 
 #: Columns from which the alternative program is over a window that dual rays open.
-RAY_COLUMNS = 60
+RAY_COLUMNS = 150
 
 #: Dual rays per round.
 RAYS = 6
@@ -98,7 +98,7 @@ class Pool:
     """Infeasible subsystems found so far, and the finders of more.
 
     With few columns the alternative program is over all rows. With many it is over a window of them: the rows
-    of the dual rays that the (cheap) primal program has given; inside it subsystems are small and quick to find.
+    of the dual rays that the (cheap) primal program has given; inside it small subsystems are quickly found.
 
     Args:
         rows: the rows.
@@ -199,7 +199,7 @@ class Pool:
                 if not new and not self.wide:
                     self._offer_common_point(state)
                 return
-            if first == len(new):
+            if first == len(new) and not self.wide:
                 self._offer(found[3], found[0])
             members, guess = self._repriced(price, y, state, found)
             soft = members[state[members] == 0]
@@ -219,7 +219,7 @@ class Pool:
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Follow a vertex up with prices divided by its multipliers, while its rows are covered."""
         _, members, guess, _ = found
-        for _ in range(REPRICINGS):
+        for _ in range(0 if self.wide else REPRICINGS):
             if float(y[members[state[members] == 0]].sum()) <= 1.0 - 1e-6:
                 break
             lam = np.full(len(y), 1e-3)
@@ -237,7 +237,7 @@ class Pool:
         state: NDArray[np.int64],
         stop: Callable[[], bool],
     ) -> list[int]:
-        """Return the sets of a few dual rays, each without the rows that are off and one row of each before."""
+        """Return the sets of a few dual rays, without rows that are off or one row of each set before."""
         new: list[int] = []
         off = off.copy()
         while len(new) < RAYS and not stop():

@@ -21,7 +21,7 @@ def bound_trajectory(history: Sequence[tuple[float, int, int]], *, ax: Any = Non
     Example:
         >>> import matplotlib; matplotlib.use("Agg")
         >>> lower, upper = bound_trajectory([(0.0, 0, 9), (0.5, 3, 5), (1.0, 5, 5)])
-        >>> lower.get_ydata()[-1] == upper.get_ydata()[-1]
+        >>> bool(lower.get_ydata()[-1] == upper.get_ydata()[-1])
         True
     """
     axes = art.axes_of(ax)

@@ -8,6 +8,8 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from support.strategies import degenerate_points
+from support.zoo import COUNTS, POINTS, domain, labellings, sample
 
 from geomdp.core.classifier import products
 from geomdp.core.domain import Domain
@@ -18,8 +20,6 @@ from geomdp.geometry.arrangement import Dichotomies, count_dichotomies, dichotom
 from geomdp.geometry.flats import distinct_lines
 from geomdp.geometry.restrict import chambers_by_restriction
 from geomdp.geometry.rounding import round_witnesses, shorten_witnesses
-from tests.strategies import point_sets
-from tests.zoo import COUNTS, POINTS, domain, labellings, sample
 
 
 def grid(*levels: int) -> Domain:
@@ -53,7 +53,7 @@ def test_every_labelling_once(name: str, method: str, generic: bool) -> None:
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(point_sets())
+@given(degenerate_points())
 def test_walk_tree_and_oracle_agree(points: np.ndarray) -> None:
     """On any small set the circle walk, the tree of programs and the rational oracle agree."""
     D = Domain(points)

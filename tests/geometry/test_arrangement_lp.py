@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.zoo import POINTS, labellings
 
 from geomdp.lp.highs import SignSystem, as_integers, positive_combination, strict_direction
 from geomdp.lp.models import sign_vector_optimum
-from tests.zoo import POINTS, labellings
 
 
 @pytest.mark.parametrize("strict", [False, True])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.zoo import POINTS
 
 from geomdp import ArgumentError, CapacityError, Domain
 from geomdp.core.classifier import integer_array, products
@@ -15,7 +16,6 @@ from geomdp.exact.linear import rank
 from geomdp.geometry.arrangement import count_dichotomies
 from geomdp.geometry.cells import Cell, cells, clip, extreme_rays, walls
 from geomdp.geometry.convexity import caratheodory
-from tests.zoo import POINTS
 
 PLANAR = sorted(name for name, rows in POINTS.items() if len(rows[0]) in (2, 3))
 WINDOW = [(7, 5, 9), (-6, 4, 8), (-5, -7, 9), (6, -4, 7)]

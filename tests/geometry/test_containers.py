@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from support.strategies import degenerate_points
 
 from geomdp.core.errors import ArgumentError
 from geomdp.geometry.cones import cut, frame, unit_points
@@ -21,7 +22,6 @@ from geomdp.geometry.subsets import (
     pack,
     unpack,
 )
-from tests.strategies import point_sets
 
 
 def general_position(n: int, d: int, seed: int) -> np.ndarray:
@@ -58,7 +58,7 @@ def test_list_equals_sweep_of_directions(generic: bool) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(point_sets(max_d=4, max_m=6))
+@given(degenerate_points(max_d=4, max_m=6))
 def test_cover_bounds_the_generic_list(W: np.ndarray) -> None:
     """Generic subsets come in complementary pairs (off the zero rows), at most Cover's number of them."""
     subsets = halfspace_subsets(W)
@@ -115,7 +115,7 @@ def test_every_small_halfspace_is_covered(n: int, d: int, method: str, theta: st
 
 
 @settings(max_examples=40, deadline=None)
-@given(point_sets(max_d=3, max_m=7))
+@given(degenerate_points(max_d=3, max_m=7))
 def test_degenerate_sets_are_covered_at_ratio_one_half(W: np.ndarray) -> None:
     """Antipodes, duplicates, zeros and low rank: all directions with half of W or less are covered."""
     family = containers(W, ratio=Fraction(1, 2))

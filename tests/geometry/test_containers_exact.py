@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from support.strategies import degenerate_points
 
 from geomdp.core.errors import CapacityError
 from geomdp.geometry import partition
@@ -18,7 +19,6 @@ from geomdp.geometry.partition import NEVER, OPEN, SURE
 from geomdp.geometry.raycells import RayCell, SignOracle, ray_cells
 from geomdp.geometry.subsets import halfspace_subsets, independent_columns, pack, unpack
 from geomdp.lp.crossing import Reach, ReachLoop, reach_by_model
-from tests.strategies import point_sets
 
 KINDS = (
     "hyperplane",
@@ -108,7 +108,7 @@ def test_the_twin_covers_every_halfspace_too(kind: str, n: int, d: int) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(point_sets(max_d=4, max_m=7))
+@given(degenerate_points(max_d=4, max_m=7))
 def test_cells_and_twin_cover_arbitrary_small_sets(W: np.ndarray) -> None:
     """Zero vectors, multiples, antipodes and lost ranks: both methods cover all of them at every size."""
     for method in ("cells", "lp"):

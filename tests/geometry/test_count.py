@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from support.strategies import degenerate_points
+from support.zoo import POINTS, labellings
 
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.geometry.count import count_chambers, count_dichotomies, more_than
 from geomdp.geometry.cyclic import totally_cyclic
 from geomdp.geometry.flats import column_basis, compact_minors, distinct_lines
-from tests.strategies import point_sets
-from tests.zoo import POINTS, labellings
 
 
 def grid(*levels: int) -> Domain:
@@ -30,7 +30,7 @@ def test_count_equals_the_oracle_on_the_zoo(name: str) -> None:
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(point_sets())
+@given(degenerate_points())
 def test_count_equals_the_oracle(points: np.ndarray) -> None:
     """On any small set, degenerate or not, the count is that of all labellings."""
     assert count_dichotomies(Domain(points)) == len(labellings(points.tolist()))
@@ -116,7 +116,7 @@ def test_bad_and_hopeless_requests() -> None:
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(point_sets(max_m=6))
+@given(degenerate_points(max_m=6))
 def test_column_basis(points: np.ndarray) -> None:
     """The columns chosen are as many as the rank, and independent."""
     columns = list(column_basis(points))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.zoo import COUNTS, POINTS, domain, labellings, least_by_labellings, sample
 
 from geomdp import ArgumentError, CapacityError, Domain, Halfspace, Sample
 from geomdp.opt.halfspace import estimate_seconds, least_mistakes, opt_halfspace, sup_points
 from geomdp.opt.threshold import opt_threshold
-from tests.zoo import COUNTS, POINTS, domain, labellings, least_by_labellings, sample
 
 
 def wrong(points, positive, negative, weights):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from support.zoo import POINTS, labellings
 
 from geomdp import ArgumentError, CapacityError, Domain
 from geomdp.geometry.arrangement import dichotomies
 from geomdp.opt.halfspace import least_mistakes, sup_points
 from geomdp.opt.sup import critical_directions, grid_schedule, sup_field
-from tests.zoo import POINTS, labellings
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 5), (5, 2), (3, 4), (4, 4)])

@@ -1,6 +1,6 @@
 """A zoo of named degenerate domains and samples, and an exact oracle for every labelling by a halfspace.
 
-Import it as ``from tests.zoo import ...`` (``tests/conftest.py`` makes that work).
+Import it as ``from support.zoo import ...``.
 """
 
 from __future__ import annotations

@@ -19,7 +19,14 @@ from typing import Annotated, Any
 import typer
 
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError, InfeasibleError
+from geomdp.core.errors import (
+    ArgumentError,
+    CertificateError,
+    GeomdpError,
+    InfeasibleError,
+    TableError,
+    check_choice,
+)
 from geomdp.core.sample import Sample, pool
 
 app = typer.Typer(
@@ -82,7 +89,9 @@ def assess(
     tolerance: Tolerance = 0,
     thorough: Thorough = False,
     tester: Annotated[str, typer.Option(help="A tester's name from `geomdp plan`, or auto.")] = "auto",
-    guarantee: Annotated[str | None, typer.Option(help="Take the row with this guarantee.")] = None,
+    guarantee: Annotated[
+        str | None, typer.Option(help="Take a row with this guarantee, e.g. analytic (see `geomdp plan`).")
+    ] = None,
     force_uncertified: Annotated[
         bool, typer.Option("--force-uncertified", help="Run below the certified size; the verdict says so.")
     ] = False,
@@ -99,11 +108,14 @@ def assess(
     Both parties are played in this process: each one's code sees its own table, the public parameters and
     the messages. Rows outside the grid count at its nearest edge.
     """
+    from geomdp.testers.base import GUARANTEES
     from geomdp.testers.plan import plan as make_plan
 
     domain = Domain.from_grid_file(grid)
-    _check_writable(transcript)
-    S_A, S_B = (_read(domain, path, label, positive, negative) for path in (a, b))
+    _check_writable("transcript", transcript, [a, b, grid])
+    if guarantee is not None:
+        check_choice("guarantee", guarantee, tuple(GUARANTEES))
+    S_A, S_B = _read(domain, [a, b], label, positive, negative)
     with _progress("calibrating the noise") as progress:
         plan = make_plan(
             domain,
@@ -116,7 +128,7 @@ def assess(
             thorough=thorough,
             progress=progress,
         )
-    row = plan.select(tester, guarantee) if tester != "auto" else plan.best
+    row = plan.select(tester, guarantee) if tester != "auto" else plan.choose(guarantee)
     if row is None and force_uncertified:
         row = plan.nearest
     if row is None:
@@ -200,9 +212,9 @@ def opt(
     from geomdp.opt.threshold import opt_threshold
 
     domain = Domain.from_grid_file(grid)
-    for path in (certificate, plot):
-        _check_writable(path)
-    samples = [_read(domain, path, label, positive, negative) for path in tables]
+    for name, path in (("certificate", certificate), ("plot", plot)):
+        _check_writable(name, path, [*tables, grid])
+    samples = _read(domain, tables, label, positive, negative)
     thresholds = classes is Classes.thresholds or (classes is Classes.auto and domain.ordered)
     history: list[tuple[float, int, int]] = []
     with _bounds(history) as watch:
@@ -227,6 +239,9 @@ def opt(
     _print(opt_table(result, domain))
     if clipped:
         _note(f"{clipped} rows lay outside the grid and count at its nearest edge.")
+    if not result.optimal and time_limit is None:
+        _note("Interrupted: the bounds are certain, the optimum was not reached.")
+        raise typer.Exit(130)
 
 
 @app.command()
@@ -247,7 +262,7 @@ def verify(
     from geomdp.opt.verifier import verify as replay
 
     domain = Domain.from_grid_file(grid)
-    samples = [_read(domain, path, label, positive, negative) for path in tables]
+    samples = _read(domain, tables, label, positive, negative)
     proof, reason = None, ""
     try:
         proof = Certificate.load(certificate)
@@ -277,7 +292,7 @@ def inspect(
 ) -> None:
     """Check your own table against the grid. The answer is about private data: keep it to yourself."""
     domain = Domain.from_grid_file(grid)
-    sample = _read(domain, table, label, positive, negative)
+    (sample,) = _read(domain, [table], label, positive, negative)
     facts: dict[str, Any] = {
         "n": sample.n,
         "positive": int(sample.positives.sum()),
@@ -352,8 +367,35 @@ def _root(
     del version
 
 
-def _read(domain: Domain, path: Path, label: str, positive: str, negative: str | None) -> Sample:
-    return Sample.from_table(domain, path, label=label, positive=positive, negative=negative)
+def _read(domain: Domain, paths: list[Path], label: str, positive: str, negative: str | None) -> list[Sample]:
+    """Read tables whose labels must agree; messages name the file, never a value in it."""
+    from geomdp.core.tables.reading import count_table
+
+    samples, others = [], set()
+    for path in paths:
+        try:
+            counts = count_table(domain, path, label=label, positive=positive, negative=negative)
+        except TableError as error:
+            raise TableError(
+                error.name, error.requirement, f"{error.got} (in {path.name})", error.mend
+            ) from None
+        if negative is None and not counts.positives.any():
+            raise TableError(
+                "positive",
+                "a label that occurs, or --negative must name the other one",
+                f"one that is missing in {path.name}",
+                "Labels compare letter by letter; with --negative a table may hold one label only.",
+            )
+        others.add(counts.other)
+        samples.append(Sample(domain, counts.cells, counts.positives, counts.negatives, counts.clipped))
+    if len(others - {None}) > 1:
+        raise TableError(
+            "negative",
+            "named where the tables' other labels differ",
+            "left out",
+            "Labels compare letter by letter: bring both tables to the same two values.",
+        )
+    return samples
 
 
 def _sizes(text: str) -> int | tuple[int, int]:
@@ -430,12 +472,18 @@ def _note(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def _check_writable(path: Path | None) -> None:
-    """Refuse a path that cannot be written before any work is done."""
+def _check_writable(name: str, path: Path | None, inputs: list[Path]) -> None:
+    """Refuse an output path before any work is done: unwritable, an input, or a file of another kind."""
     if path is None:
         return
-    if path.is_dir() or not os.access(path.parent, os.W_OK) or not path.parent.is_dir():
-        raise ArgumentError("path", "a file in a folder that can be written", repr(str(path)))
+    mend = "Nothing that exists is overwritten but an earlier result with the same kind of name."
+    if str(path) in ("-", "", ".") or path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ArgumentError(name, "a file in a folder that can be written", repr(str(path)))
+    kinds = {".json", ".npz"} if name != "plot" else {".png", ".pdf", ".svg"}
+    if path.exists() and (not path.is_file() or path.suffix not in kinds):
+        raise ArgumentError(name, "a path that does not exist yet", repr(str(path)), mend)
+    if any(path.exists() and other.exists() and path.samefile(other) for other in inputs):
+        raise ArgumentError(name, "another file than the inputs", repr(str(path)), mend)
 
 
 def _replace(path: Path, write: Callable[[Path], Any]) -> None:

@@ -94,7 +94,8 @@ def outcome_table(outcome: Outcome) -> Table:
 
 def opt_table(result: OptResult, domain: Domain) -> Table:
     """Return an exact result as a rich table."""
-    table = _table("Exact optimum (not private)", ["", ""])
+    title = "Exact optimum (not private)" if result.optimal else "Bounds on the optimum (not private)"
+    table = _table(title, ["", ""])
     value = str(result.upper) if result.optimal else f"between {result.lower} and {result.upper}"
     table.add_row("opt", f"{value} of {result.n} records")
     if result.classifier is not None:

@@ -6,6 +6,10 @@ root=$PWD
 python=$root/.venv/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
+quietly() { # run a step; show what it printed only if it fails
+  "$@" >.venv/setup.log 2>&1 || { cat .venv/setup.log >&2; exit 1; }
+}
+
 make_environment() {
   local base=${PYTHON:-python3}
   "$base" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
@@ -17,8 +21,8 @@ make_environment() {
     "$base" -m venv --without-pip .venv
     "$base" -m pip --python "$python" install --quiet pip
   fi
-  "$python" -m pip install --quiet --require-hashes -r requirements.lock >&2
-  "$python" -m pip install --quiet --no-deps --no-build-isolation --editable . >&2
+  quietly "$python" -m pip install --require-hashes -r requirements.lock
+  quietly "$python" -m pip install --no-deps --no-build-isolation --editable .
   printf '%s\n' "$stamp" >.venv/stamp
 }
 

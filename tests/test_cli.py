@@ -305,7 +305,7 @@ def test_a_path_that_cannot_be_written_is_refused_first(geomdp, tmp_path):
         "opt", _pair("delays/same")[0], *DELAYS, "--certificate", tmp_path / "none" / "c.json"
     )
     assert (code, out) == (2, "")
-    assert "Argument 'path' must be a file in a folder that can be written" in err
+    assert "Argument 'certificate' must be a file in a folder that can be written" in err
 
 
 def test_opt_draws_its_bounds_and_the_data(geomdp, tmp_path):
@@ -317,3 +317,67 @@ def test_opt_draws_its_bounds_and_the_data(geomdp, tmp_path):
     )  # fmt: skip
     assert code == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_outputs_never_replace_inputs_or_foreign_files(geomdp, tmp_path):
+    """An output path that is an input, or an existing file of another kind, is refused before any work."""
+    grid, table, note = (
+        _table(tmp_path, ONE, "grid.json"),
+        _table(tmp_path, GOOD),
+        _table(tmp_path, "x", "n.txt"),
+    )
+    common = ["--grid", grid, "--label", "late", "--positive", "yes"]
+    for target in (table, note, grid, "-", "/dev/stdout"):
+        code, out, err = geomdp(
+            "assess", table, table, *common, "--epsilon", 1, "--transcript", target, "--json"
+        )
+        assert (code, out) == (2, "")
+        assert "Argument 'transcript' must be" in err
+    assert table.read_text() == GOOD
+    assert note.read_text() == "x"
+
+
+def test_label_values_must_agree_between_the_tables(geomdp, tmp_path):
+    """Another spelling in one table is refused instead of counted as a conflict; --negative settles it."""
+    grid, table = _table(tmp_path, ONE, "grid.json"), _table(tmp_path, GOOD)
+    common = ["--grid", grid, "--label", "late", "--positive", "yes"]
+    for text in ("x,late\n1,Yes\n2,Yes\n", "x,late\n1,yes\n2,maybe\n"):
+        other = _table(tmp_path, text, "other.csv")
+        code, out, err = geomdp("opt", table, other, *common, "--json")
+        assert (code, out) == (2, "")
+        assert "letter by letter" in err
+    only = _table(tmp_path, "x,late\n1,no\n", "only.csv")
+    assert geomdp("opt", table, only, *common, "--json")[0] == 2
+    assert geomdp("opt", table, only, *common, "--negative", "no", "--json")[0] == 0
+
+
+def test_guarantees_are_chosen_by_name(geomdp):
+    """--guarantee takes the best row of that strength, and an unknown one is refused."""
+    call = ["assess", *_pair("delays/same"), *DELAYS, "--epsilon", 1, "--json", "--seed", 1]
+    answer = _object(geomdp(*call, "--guarantee", "certified-mc")[1])
+    assert answer["guarantee"] == "certified-mc"
+    code, out, err = geomdp(*call, "--guarantee", "foo")
+    assert (code, out) == (2, "")
+    assert "Argument 'guarantee' must be one of" in err
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe{}", b"[" * 100_000])
+def test_undecodable_grids_are_refused(geomdp, tmp_path, content):
+    """A grid file in another encoding, or nested without end, is bad input like any other."""
+    path = tmp_path / "g.json"
+    path.write_bytes(content)
+    code, out, err = geomdp("plan", "--grid", path, "--n", 100, "--epsilon", 1)
+    assert (code, out) == (2, "")
+    assert "Argument 'grid' must be" in err
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--epsilon", "1e999999999"), ("--tolerance", "9" * 23), ("--n", "9" * 23), ("--beta", "1e-99999")],
+)
+def test_absurd_numbers_are_refused_at_once(geomdp, option):
+    """Numbers of absurd size are refused by name, without being expanded."""
+    options = {"--grid": GRID8, "--n": "100", "--epsilon": "1", option[0]: option[1]}
+    code, out, err = geomdp("plan", *(word for pair in options.items() for word in pair))
+    assert (code, out) == (2, "")
+    assert f"Argument '{option[0].strip('-')}' must be" in err

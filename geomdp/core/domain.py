@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +46,12 @@ class Feature:
             raise ArgumentError("name", "a non-empty column name", describe(self.name))
         for end in ("lower", "upper"):
             value = getattr(self, end)
-            good = isinstance(value, (int, float)) and not isinstance(value, bool)
+            good = isinstance(value, Real) and not isinstance(value, bool)
             if not good or not -1e300 <= value <= 1e300:
                 requirement = f"a number between -1e300 and 1e300 for feature '{self.name}'"
                 raise ArgumentError(end, requirement, describe(value))
+            if not isinstance(value, (int, float)) or isinstance(value, np.floating):
+                object.__setattr__(self, end, float(value))
         if not self.lower < self.upper:
             raise ArgumentError(
                 "upper", f"greater than lower ({self.lower}) for feature '{self.name}'", self.upper
@@ -124,6 +127,8 @@ class Domain:
             >>> (D.m, D.d, D.points[17].tolist())
             (256, 3, [1, 1, 1])
         """
+        if not isinstance(features, Iterable):
+            raise ArgumentError("features", "a list of features", describe(features))
         axes = tuple(_as_feature(f) for f in features)
         if not axes:
             raise ArgumentError("features", "a list of at least one feature", "an empty list")
@@ -137,7 +142,7 @@ class Domain:
 
     @classmethod
     def line(cls, m: int) -> Domain:
-        """Return an ordered domain of m ranks 0..m-1 for thresholds; it is never written out.
+        """Return an ordered domain of m >= 2 ranks 0..m-1 for thresholds; it is never written out.
 
         Example:
             >>> Domain.line(2**64).m == 2**64
@@ -156,11 +161,11 @@ class Domain:
         """
         try:
             text = Path(path).read_text(encoding="utf-8")
-        except OSError:
-            raise ArgumentError("grid", "a readable JSON file", describe(str(path))) from None
+        except (OSError, UnicodeDecodeError):
+            raise ArgumentError("grid", "a readable JSON file in UTF-8", describe(str(path))) from None
         try:
             document = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ArgumentError("grid", "a file of valid JSON", describe(str(path))) from None
         if not isinstance(document, dict) or not isinstance(document.get("features"), list):
             raise ArgumentError(
@@ -187,10 +192,14 @@ class Domain:
                 f"about 2^{self.m.bit_length() - 1} of them",
                 "Use fewer levels, or the threshold testers, which never write the domain out.",
             )
-        return self.points_at(np.arange(self.m, dtype=np.int64))
+        points = self.points_at(np.arange(self.m, dtype=np.int64))
+        points.setflags(write=False)
+        return points
 
     def points_at(self, cells: NDArray[Any]) -> NDArray[Any]:
         """Return the (k, d) points of k cell indices without writing the whole domain out."""
+        if not isinstance(cells, np.ndarray):
+            cells = integer_array("cells", cells, 1)
         if self._points is not None:
             return self._points[cells.astype(np.int64)]
         if self.features is None:

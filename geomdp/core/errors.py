@@ -8,6 +8,7 @@ holds a value taken from private data.
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from numbers import Integral, Rational, Real
 
@@ -101,6 +102,8 @@ def check_fraction(name: str, value: object) -> Fraction:
         if not math.isfinite(float(value)):
             raise ArgumentError(name, requirement, describe(float(value)))
         return Fraction(repr(float(value)))
+    if len(str(value)) > 100 or re.search(r"[eE][+-]?\d{4}", str(value)):
+        raise ArgumentError(name, requirement, describe(value))
     try:
         return Fraction(str(value).strip())
     except (ValueError, ZeroDivisionError):

@@ -49,10 +49,14 @@ class Sample:
         clipped: int = 0,
     ) -> None:
         self.domain, self.cells, self.positives, self.negatives = domain, cells, positives, negatives
+        if not len(cells) == len(positives) == len(negatives):
+            raise ArgumentError("cells", "as long as positives and negatives", "of another length")
+        if (positives < 0).any() or (negatives < 0).any():
+            raise ArgumentError("positives", "counts >= 0, as negatives", "with a negative value")
+        if positives.sum(dtype=np.float64) + negatives.sum(dtype=np.float64) > MAX_RECORDS:
+            raise CapacityError("sample", f"at most {MAX_RECORDS} records", "more")
         self.n = int(positives.sum()) + int(negatives.sum())
         self.clipped = clipped
-        if self.n > MAX_RECORDS:
-            raise CapacityError("sample", f"at most {MAX_RECORDS} records", "more")
         for array in (cells, positives, negatives):
             array.setflags(write=False)
 
@@ -96,6 +100,8 @@ class Sample:
             >>> Sample.from_cells(Domain.line(2**64), [2**63, 5], [1, -1]).n
             2
         """
+        if not isinstance(domain, Domain):
+            raise ArgumentError("domain", "a Domain", describe(domain))
         index = integer_array("cells", _one_axis(cells), 1)
         y = _labels(labels, len(index))
         if len(index) and (min(index) < 0 or max(index) >= domain.m):
@@ -159,7 +165,7 @@ class Sample:
             table: a path to CSV or Parquet, or a dataframe (pandas, polars, pyarrow).
             features: column names in the order of the grid's axes; the axes' own names by default.
             label: the label column.
-            positive: the label value that counts as +1; every other row counts as -1.
+            positive: the label value that counts as +1.
             negative: the value that counts as -1; by default the one other value that occurs.
             progress: called with the fraction done, in [0, 1].
 
@@ -249,7 +255,7 @@ def pool(*samples: Sample) -> Sample:
 
 
 def _one_axis(values: Any) -> Any:
-    return values if len(values) else np.empty(0, dtype=np.int64)
+    return np.empty(0, dtype=np.int64) if hasattr(values, "__len__") and not len(values) else values
 
 
 def _labels(labels: Any, n: int) -> NDArray[np.int64]:

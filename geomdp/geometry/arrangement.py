@@ -38,6 +38,8 @@ __all__ = ["Dichotomies", "Estimate", "count_dichotomies", "dichotomies", "estim
 
 #: More dichotomies than this are refused unless ``limit`` allows them.
 DEFAULT_LIMIT = 5_000_000
+#: More memory than this (an estimate) is refused unless ``limit`` is given.
+MOST_BYTES = 8 * 10**9
 #: Labels evaluated at a time: a block of inner products stays in the processor's cache.
 BLOCK = 2**17
 #: A count of more steps than this (about half a minute) is preceded by the count of a part of the lines.
@@ -180,7 +182,8 @@ def dichotomies(
         The labellings, each once; N of them, N = count_dichotomies(domain).
 
     Raises:
-        CapacityError: before any work, with count, memory and time, when N exceeds the limit.
+        CapacityError: before any work, with count, memory and time, when N exceeds the limit or, without a
+            limit, when the memory exceeds 8 GB.
 
     Source: paper, Lemma 4.3.
 
@@ -194,15 +197,14 @@ def dichotomies(
     if not isinstance(domain, Domain):
         raise ArgumentError("domain", "a Domain", describe(domain))
     top = DEFAULT_LIMIT if limit is None else check_integer("limit", limit, 1)
-    if domain.ordered and 2 * domain.m > top:
-        _refuse(top, str(_estimate(domain, 2 * domain.m)))
+    if domain.ordered:
+        _check_size(domain, 2 * domain.m, top, limit)
     lines = distinct_lines(domain.points)
     if steps(lines) > LONG_COUNT and more_than(lines, top):
         _refuse(top, "more (part of its points have more already)")
     parts = counted_strata(domain)
     count = sum(size for _, size in parts)
-    if count > top:
-        _refuse(top, str(_estimate(domain, count)))
+    _check_size(domain, count, top, limit)
     result = None
     if method == "lp":
         from geomdp.geometry.tree import weights_by_tree
@@ -221,6 +223,22 @@ def dichotomies(
     if progress is not None:
         progress(1.0)
     return result
+
+
+def _check_size(domain: Domain, count: int, top: int, limit: int | None) -> None:
+    """Refuse too many dichotomies, or, where no limit was given, too much memory."""
+    if count > 2**200:
+        _refuse(top, f"about 2^{count.bit_length() - 1} dichotomies")
+    guess = _estimate(domain, count)
+    if count > top:
+        _refuse(top, str(guess))
+    if limit is None and guess.bytes > MOST_BYTES:
+        raise CapacityError(
+            "domain",
+            f"one whose dichotomies fit in {MOST_BYTES / 1e9:.0f} GB",
+            str(guess),
+            "Use fewer levels, or pass limit= to allow it.",
+        )
 
 
 def _refuse(limit: int, got: str) -> None:

@@ -65,12 +65,12 @@ class Setting:
     classes: str = "halfspaces"
 
     def __post_init__(self) -> None:
-        check_integer("n", self.n_alice, 1)
-        check_integer("n", self.n_bob, 1)
+        check_integer("n", self.n_alice, 1, 2**50)
+        check_integer("n", self.n_bob, 1, 2**50)
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "beta", check_beta(self.beta))
         check_choice("labels", self.labels, ("mixed", "disjoint"))
-        check_integer("tolerance", self.tolerance, 0)
+        check_integer("tolerance", self.tolerance, 0, 2**40)
         check_choice("classes", self.classes, ("halfspaces", "thresholds"))
         if self.classes == "thresholds" and not self.domain.ordered:
             raise ArgumentError("classes", "'halfspaces' on a domain that is not ordered", "'thresholds'")

@@ -82,7 +82,7 @@ def unsolvable(domain: Domain, classes: str) -> str:
     if domain.m > 2**20:
         return "more than 2^20 noisy cells would be released"
     if classes == "thresholds":
-        return ""
+        return "" if domain.m <= 2**16 else "the interior-point tester resolves far more on long lines"
     from geomdp.opt.halfspace import estimate_seconds
 
     seconds = estimate_seconds(domain.m, domain.d, pointed=domain.pointed)
@@ -94,7 +94,7 @@ def affordable_draws(domain: Domain, classes: str) -> int:
     if unsolvable(domain, classes):
         return 0
     if classes == "thresholds":
-        one = 1e-8 * domain.m
+        one = 1e-8 * domain.m if domain.m <= 2**12 else math.inf
     elif domain.features is not None and domain.d == 3:
         one = 5e-10 * class_count(domain, classes)
     else:

@@ -14,7 +14,7 @@ from geomdp.core.errors import ArgumentError, InfeasibleError, check_choice, che
 from geomdp.core.sample import Sample
 from geomdp.privacy.sampler import Sampler, SecureSampler, SimSampler
 from geomdp.protocol.transcript import PARTIES
-from geomdp.testers.base import Outcome, Setting, Tester, check_samples
+from geomdp.testers.base import GUARANTEES, Outcome, Setting, Tester, check_samples
 
 Progress = Callable[[float], None] | None
 
@@ -147,6 +147,13 @@ class Plan:
         able = [row for row in self.testers if row.feasible and _eligible(row)]
         return min(able, key=_resolution, default=None)
 
+    def choose(self, guarantee: str | None = None) -> PlanRow | None:
+        """Return :attr:`best`, or the best row with one guarantee; None where nothing is feasible."""
+        if guarantee is None:
+            return self.best
+        able = [r for r in self.testers if r.feasible and not r.trusted and r.guarantee == guarantee]
+        return min(able, key=_resolution, default=None)
+
     @property
     def nearest(self) -> PlanRow | None:
         """The row that :attr:`best` would be at larger n: the least resolution, feasible or not."""
@@ -161,6 +168,7 @@ class Plan:
         """
         rows = [r for r in self.testers if r.name == name and guarantee in (None, r.guarantee)]
         rows = [r for r in rows if guarantee or r.guarantee != "unless-inconclusive"] or rows
+        check_choice("guarantee", guarantee or "analytic", tuple(GUARANTEES))
         if not rows:
             known = ", ".join(f"'{r.name}' ({r.guarantee})" for r in self.testers)
             raise ArgumentError("tester", f"one of {known}", f"'{name}'")
@@ -294,7 +302,7 @@ def _sizes(n: Any) -> tuple[int, int]:
     pair = n if isinstance(n, (tuple, list)) else (n, n)
     if len(pair) != 2:
         raise ArgumentError("n", "an integer or a pair of integers", f"a sequence of length {len(pair)}")
-    return check_integer("n", pair[0], 1), check_integer("n", pair[1], 1)
+    return check_integer("n", pair[0], 1, 2**50), check_integer("n", pair[1], 1, 2**50)
 
 
 def _eligible(row: PlanRow) -> bool:

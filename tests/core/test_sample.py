@@ -96,3 +96,22 @@ def test_wide_weights_decide_exactly():
     """A weight vector far beyond 64 bits still gives the exact sign."""
     h = g.Halfspace((10**40, -(10**40) - 1))
     assert h.predict(np.array([[1, 1], [2, 1]])).tolist() == [-1, 1]
+
+
+def test_counts_that_would_wrap_around_are_refused():
+    """A total beyond 2^53 is refused whatever the single counts are."""
+    D = g.Domain.line(64)
+    with pytest.raises(g.CapacityError, match="at most"):
+        g.Sample.from_counts(D, [2**62] * 64, [0] * 64)
+
+
+def test_grid_points_are_read_only():
+    """The points of any domain cannot be changed in place."""
+    for D in (g.Domain(POINTS), g.Domain.grid([("x", 0, 1, 3)])):
+        with pytest.raises(ValueError, match="read-only"):
+            D.points[0, 0] = 9
+
+
+def test_long_ranks_stay_exact_in_points_at():
+    """A list of ranks beyond float64 gives exact points."""
+    assert g.Domain.line(2**64).points_at([2**63 + 1]).tolist() == [[2**63 + 1, 1]]

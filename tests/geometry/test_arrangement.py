@@ -234,6 +234,10 @@ def test_too_large_is_refused_with_an_estimate() -> None:
         dichotomies(Domain.line(2**64))
     with pytest.raises(CapacityError, match="part of its points"):
         dichotomies(grid(16, 16, 16, 4))
+    with pytest.raises(CapacityError, match=r"fit in 8 GB, not 2,000,000 dichotomies, about .* GB"):
+        dichotomies(Domain.line(10**6))
+    with pytest.raises(CapacityError, match=r"about 2\^1025 dichotomies"):
+        dichotomies(Domain.line(2**1024))
     guess = estimate(grid(4, 4))
     assert guess.count == 174
     assert guess.bytes > 0

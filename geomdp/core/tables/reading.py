@@ -38,12 +38,14 @@ class TableCounts(NamedTuple):
         cells: (k,) int64 occupied cell indices, ascending.
         positives, negatives: (k,) int64 records of either label there.
         clipped: records that lay outside the grid and were moved to its edge; private.
+        other: the label that counted as -1 because it was the one other value, or None; private.
     """
 
     cells: NDArray[np.int64]
     positives: NDArray[np.int64]
     negatives: NDArray[np.int64]
     clipped: int
+    other: str | None = None
 
 
 def count_table(
@@ -109,10 +111,12 @@ def count_table(
         counts = connection.execute(
             "SELECT cell, plus, minus, clipped FROM counts ORDER BY cell"
         ).fetchnumpy()
+        other = connection.execute("SELECT min(first_other) FROM counts").fetchone()
     finally:
         connection.close()
     cells, plus, minus = (np.array(counts[name], dtype=np.int64) for name in ("cell", "plus", "minus"))
-    return TableCounts(cells, plus, minus, int(counts["clipped"].sum()))
+    found = None if other is None or other[0] is None else str(other[0])
+    return TableCounts(cells, plus, minus, int(counts["clipped"].sum()), found)
 
 
 def _axes(domain: Domain) -> tuple[Feature, ...]:

@@ -72,7 +72,7 @@ def _from_wide(name: str, array: NDArray[Any], ndim: int) -> NDArray[Any]:
                 name,
                 f"a {ndim}-D array of integers",
                 f"an array of {array.dtype.name} with a value that is not an integer",
-                "Multiply each rational row by its common denominator: this changes no classifier.",
+                "Use Domain.from_rationals, or multiply each row by its common denominator.",
             )
         exact[index] = number
     small = all(-(2**63) <= v < 2**63 for v in exact.flat)

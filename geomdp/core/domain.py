@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import integer_array
-from geomdp.core.errors import ArgumentError, CapacityError, check_integer, describe
+from geomdp.core.errors import ArgumentError, CapacityError, check_fraction, check_integer, describe
 
 #: A domain with more points than this is never written out as an array.
 MAX_POINTS = 2**26
@@ -109,6 +110,30 @@ class Domain:
         self._points = points
         if points is not None:
             points.setflags(write=False)
+
+    @classmethod
+    def from_rationals(cls, points: Any) -> Domain:
+        """Return the domain of rational points, each row multiplied by its common denominator.
+
+        A positive multiple of a point has the same label under every halfspace, so nothing changes. Floats
+        are read as the binary fractions that they are, text as decimals or fractions.
+
+        Args:
+            points: (m, d) ints, Fractions, floats, or text such as "0.1" and "1/3".
+
+        Raises:
+            ArgumentError: on a value that is no finite number, or rows of unequal length.
+
+        Example:
+            >>> Domain.from_rationals([["0.1", 1], [Fraction(1, 3), 0.5]]).points.tolist()
+            [[1, 10], [2, 3]]
+        """
+        rows = []
+        for row in points:
+            exact = [Fraction(float(v)) if isinstance(v, float) else check_fraction("points", v) for v in row]
+            scale = math.lcm(*(v.denominator for v in exact))
+            rows.append([int(v * scale) for v in exact])
+        return cls(rows)
 
     @classmethod
     def grid(cls, features: Iterable[Feature | Sequence[Any] | Mapping[str, Any]]) -> Domain:

@@ -128,9 +128,17 @@ class Domain:
             >>> Domain.from_rationals([["0.1", 1], [Fraction(1, 3), 0.5]]).points.tolist()
             [[1, 10], [2, 3]]
         """
+        requirement = "rows of numbers (ints, Fractions, finite floats, or text such as '1/3')"
         rows = []
-        for row in points:
-            exact = [Fraction(float(v)) if isinstance(v, float) else check_fraction("points", v) for v in row]
+        for row in points if isinstance(points, Iterable) else [points]:
+            if isinstance(row, str) or not isinstance(row, Iterable):
+                raise ArgumentError("points", requirement, describe(row))
+            exact = [
+                Fraction(float(v))
+                if isinstance(v, float) and math.isfinite(v)
+                else check_fraction("points", v)
+                for v in row
+            ]
             scale = math.lcm(*(v.denominator for v in exact))
             rows.append([int(v * scale) for v in exact])
         return cls(rows)

@@ -410,8 +410,8 @@ def grow(
             if spent >= ctrl[BUDGET]:
                 ctrl[LEVEL], ctrl[STATUS] = level, SLICE
                 return
-            spent += 1
             n, need = cnt[level], ctrl[TARGET] - cost[level]
+            spent += 32 + n  # a box costs as much as it has rows
             rows = idx[off[level] : off[level] + n]
             token = -1
             if need <= 0:

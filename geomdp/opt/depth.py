@@ -125,7 +125,8 @@ def _differences(point: Any, sample: Sample) -> tuple[NDArray[Any], NDArray[np.i
         X = X[:, :-1]
     if len(p) != X.shape[1]:
         raise ArgumentError("point", f"{X.shape[1]} integers", f"{len(p)} of them")
-    if X.dtype == object or p.dtype == object or np.abs(X).max(initial=0) + np.abs(p).max(initial=0) >= 2**62:
+    sizes = [max(abs(int(a.min())), abs(int(a.max()))) if a.size else 0 for a in (X, p)]
+    if sum(sizes) >= 2**62:
         X, p = X.astype(object), p.astype(object)
     return X - p, np.asarray(sample.positives + sample.negatives)
 

@@ -114,6 +114,6 @@ def test_rational_points_are_scaled_row_by_row():
     """Each row is multiplied by its own common denominator; floats are read exactly, bad values refused."""
     D = g.Domain.from_rationals([[0.5, 1], ["0.1", "1/3"], [0.1, 0]])
     assert D.points.tolist() == [[1, 2], [3, 10], [3602879701896397, 0]]
-    for bad in ([["x", 1]], [[None, 1]], [["nan", 1]], [[1], [1, 2]]):
+    for bad in ([["x", 1]], [[None, 1]], [["nan", 1]], [[1], [1, 2]], 5, None, ["12"], [[float("nan")]], [1]):
         with pytest.raises(g.ArgumentError, match="Argument 'points' must be"):
             g.Domain.from_rationals(bad)

@@ -250,3 +250,12 @@ def test_incumbent_counts_before_it_believes():
     assert best.cost == start
     best.offer([10**30, 3 * 10**29, 10**28])
     assert best.cost == rows.cost(np.array(best.weights, dtype=object))
+
+
+def test_a_time_limit_stops_a_search_over_many_rows():
+    """The compiled search hands control back after bounded work: a short limit gives an interval."""
+    rng = np.random.default_rng(0)
+    points = np.unique(np.c_[rng.integers(0, 16, (1000, 5)), np.ones(1000, int)], axis=0)
+    a = rng.integers(0, 2, len(points))
+    solved = certified_optimum(points, a, 1 - a, time_limit=0.2)
+    assert solved.lower < solved.upper

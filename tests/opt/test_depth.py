@@ -83,3 +83,11 @@ def test_refusals():
         halfspace_depth([1, 2, 3], S)
     with pytest.raises(ArgumentError, match="'sample'"):
         halfspace_depth([1, 2], D)
+
+
+def test_coordinates_near_the_end_of_int64_do_not_wrap():
+    """The depth of an extreme point among 2^62-sized ones is the number of records there."""
+    B = 2**62
+    S = Sample.from_counts(Domain([[-B, 0], [0, 0], [B, 0]]), [1, 1, 2], [0, 0, 0])
+    found = halfspace_depth([-B, 0], S)
+    assert (found.lower, found.upper) == (1, 1)

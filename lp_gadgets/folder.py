@@ -151,7 +151,7 @@ def load(folder: str | Path) -> Folder:
     except OSError:
         mend = "Make one with: lp-gadgets build --code qc:64 --out FOLDER"
         raise ArgumentError("folder", "a folder with a manifest.json", describe(str(folder)), mend) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CertificateError("Step 'manifest': the file is not JSON.") from None
     try:
         if manifest["format"] != FORMAT:
@@ -168,8 +168,10 @@ def load(folder: str | Path) -> Folder:
         if isinstance(problem, CertificateError):
             raise
         raise CertificateError(f"Step 'reading': {problem}") from None
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, zipfile.BadZipFile) as problem:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
         raise CertificateError(f"Step 'reading': a part is missing or malformed ({problem}).") from None
+    except zipfile.BadZipFile:
+        raise CertificateError("Step 'reading': an array file is damaged.") from None
 
 
 def _digest(path: Path) -> str:

@@ -91,7 +91,7 @@ class HardInstance:
     ) -> None:
         recipe = Recipe.of(q, embedding, encoding)
         self.code, self.q = code, recipe.embedding.q
-        self.J, self.L = check_integer("J", J, 1), check_integer("L", L, 1)
+        self.J, self.L = check_integer("J", J, 1, 2**40), check_integer("L", L, 1, 2**40)
         report = progress or (lambda fraction: None)
         if stopping is None:
             stopping = code.stopping_distance(time_limit, lambda part: report(0.6 * part))

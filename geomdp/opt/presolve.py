@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
+from geomdp.opt.rows import distinct
 
 #: Entries below this have exact int64 arithmetic for negation and gcd.
 INT64_ENTRIES = 2**62
@@ -96,30 +97,12 @@ def merge(
         lead |= open_ & (column < 0).astype(bool)
         open_ &= (column == 0).astype(bool)
     unit = np.where(lead[:, None], -unit, unit)
-    first, where = _distinct(unit)
+    first, where = distinct(unit)
     ahead = np.zeros((forward.shape[0], len(first)), dtype=np.int64)
     behind = np.zeros_like(ahead)
     np.add.at(ahead.T, where, np.where(lead, backward, forward).T)
     np.add.at(behind.T, where, np.where(lead, forward, backward).T)
     return unit[first], ahead, behind, where
-
-
-def _distinct(rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the index of the first of each different row, and for every row the place of its equal."""
-    n = len(rows)
-    if n == 0:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    if rows.dtype == object:
-        texts = [tuple(row) for row in rows.tolist()]
-        order = np.array(sorted(range(n), key=texts.__getitem__), dtype=np.int64)
-    else:
-        order = np.lexsort(rows.T[::-1])
-    ordered = rows[order]
-    new = np.ones(n, dtype=bool)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    where = np.empty(n, dtype=np.int64)
-    where[order] = np.cumsum(new) - 1
-    return order[new], where
 
 
 def primitive(vectors: NDArray[Any]) -> NDArray[Any]:

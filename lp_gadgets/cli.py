@@ -10,18 +10,15 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from geomdp.cli.shared import progress
 from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from lp_gadgets.instance import HardInstance
 
 app = typer.Typer(
@@ -69,7 +66,7 @@ def build(
     from lp_gadgets.instance import HardInstance
     from lp_gadgets.tanner import TannerCode
 
-    with _progress("building") as progress:
+    with progress("building") as told:
         graph = TannerCode.from_text(code, seed, best_of)
         instance = HardInstance(
             graph,
@@ -80,10 +77,10 @@ def build(
             encoding=encoding,
             n=n,
             time_limit=time_limit,
-            progress=lambda part: progress(0.7 * part),
+            progress=lambda part: told and told(0.7 * part),
         )
         words = _words(instance, f, u, v, seed)
-        certificate = save(instance, *words, out, lambda part: progress(0.7 + 0.3 * part))
+        certificate = save(instance, *words, out, lambda part: told and told(0.7 + 0.3 * part))
     result = {
         "folder": str(out),
         "code": graph.name,
@@ -106,8 +103,8 @@ def verify(folder: Directory, as_json: Json = False) -> None:
     from lp_gadgets.folder import load
 
     try:
-        with _progress("verifying") as progress:
-            verdict = load(folder).verify(progress)
+        with progress("verifying") as told:
+            verdict = load(folder).verify(told)
     except CertificateError as error:
         if as_json:
             _print({"valid": False, "error": str(error)}, True)
@@ -162,8 +159,8 @@ def catalogue(
         return
     if out is None:
         raise ArgumentError("out", "a folder for the entry", None, "Add --out FOLDER.")
-    with _progress("building") as progress:
-        result = shelf.build(name, out, progress)
+    with progress("building") as told:
+        result = shelf.build(name, out, told)
     _print(result, as_json)
 
 
@@ -197,20 +194,6 @@ def _options(
     ] = False,
 ) -> None:
     del version
-
-
-@contextmanager
-def _progress(text: str) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr while something runs, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda fraction: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(text, total=1.0)
-        yield lambda fraction: bar.update(task, completed=fraction)
 
 
 def _print(result: dict[str, Any], as_json: bool) -> None:

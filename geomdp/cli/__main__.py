@@ -1,0 +1,5 @@
+"""`python -m geomdp.cli`."""
+
+from geomdp.cli import main
+
+main()

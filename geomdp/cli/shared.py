@@ -1,0 +1,74 @@
+"""What commands share: output, progress, and files that are written completely or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from geomdp.core.errors import ArgumentError
+
+
+@contextlib.contextmanager
+def progress(title: str) -> Iterator[Callable[[float], None] | None]:
+    """Yield a progress callback that draws on stderr, or None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def show(*parts: Any) -> None:
+    """Print tables and sentences on stdout."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=120)
+    for part in parts:
+        console.print(part, markup=False) if isinstance(part, str) else console.print(part)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON object on stdout."""
+    sys.stdout.write(json.dumps(document) + "\n")
+
+
+def note(text: str) -> None:
+    """Print a remark on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+def check_writable(name: str, path: Path | None, inputs: list[Path]) -> None:
+    """Refuse an output path before any work is done: unwritable, an input, or a file of another kind."""
+    if path is None:
+        return
+    mend = "Nothing that exists is overwritten but an earlier result with the same kind of name."
+    if str(path) in ("-", "", ".") or path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise ArgumentError(name, "a file in a folder that can be written", repr(str(path)))
+    kinds = {".json", ".npz"} if name != "plot" else {".png", ".pdf", ".svg"}
+    if path.exists() and (not path.is_file() or path.suffix not in kinds):
+        raise ArgumentError(name, "a path that does not exist yet", repr(str(path)), mend)
+    if any(path.exists() and other.exists() and path.samefile(other) for other in inputs):
+        raise ArgumentError(name, "another file than the inputs", repr(str(path)), mend)
+
+
+def replace(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file completely or not at all."""
+    work = path.with_name(f".{path.stem}-{os.getpid()}{path.suffix}")
+    try:
+        write(work)
+        os.replace(work, path)
+    except OSError:
+        raise ArgumentError("path", "a file that can be written", repr(str(path))) from None
+    finally:
+        work.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""The local model: users answer through private kernels, and nobody is trusted with their inputs."""

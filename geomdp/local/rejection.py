@@ -1,0 +1,188 @@
+"""A kernel's answer drawn through single private bits: propose in public, accept in private."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+from geomdp.core.errors import ArgumentError, describe
+from geomdp.local.finite import Kernel, check_ratio
+from geomdp.local.models import Pool, Sequential
+from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps, advance
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """The simulation of one kernel by accepted proposals.
+
+    Proposals y come from a public reference law R0; the owner accepts with probability a(x, y), a bit sent
+    over a channel of crossover c = 1/(1 + ratio).
+
+    Args:
+        kernel: the kernel R to simulate.
+        domain: every input that the owner may hold.
+        ratio: at least the kernel's worst ratio over the domain.
+
+    Attributes:
+        largest: M(y), the largest probability of each output over the domain.
+        ignores: True if the kernel's law is the same for every input; no private bit is needed then.
+
+    Proof note. Let M(y) and m(y) be the largest and smallest R(x)(y) over the domain; M <= ratio m. Put
+    R0 = M / sum M and a(x, y) = R(x)(y) ratio / (M(y) (1 + ratio)). From m <= R(x)(y) <= M, the acceptance
+    lies in [1/(1+ratio), ratio/(1+ratio)] = [c, 1-c], so it is what arrives when the owner sends 1 with
+    probability (a - c)/(1 - 2c). One attempt outputs y with probability R0(y) a(x, y) = R(x)(y)/K,
+    K = (1 + 1/ratio) sum M: the accepted output has the law R(x) exactly, and the number of attempts is
+    geometric with mean K, whatever x is. No reference does better: a <= 1-c needs
+    K R0(y) >= M(y) (1 + 1/ratio) for every y. As sum M <= ratio, K <= 1 + ratio.
+    A user who answered several attempts would pay log(ratio) for each rejection too: every attempt needs a
+    fresh user, or the two-party world, where nobody asks for privacy.
+
+    Raises:
+        ArgumentError: when the ratio is below the kernel's, or an output is possible for some inputs only.
+
+    Example:
+        >>> from geomdp.local.kernels import GeneralisedRR
+        >>> law = Rejection(GeneralisedRR(8, Fraction(3)), tuple(range(8)), Fraction(3))
+        >>> law.uses, law.acceptance(5, 5), law.acceptance(5, 0)
+        (Fraction(16, 5), Fraction(3, 4), Fraction(1, 4))
+    """
+
+    kernel: Kernel
+    domain: Sequence[Any]
+    ratio: Fraction
+    largest: tuple[Fraction, ...] = field(init=False, repr=False)
+    ignores: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        ratio = check_ratio(self.ratio)
+        object.__setattr__(self, "ratio", ratio)
+        rows = [self.kernel.probabilities(x) for x in self.domain]
+        worst = self.kernel.worst_ratio(self.domain)
+        object.__setattr__(self, "largest", tuple(max(column) for column in zip(*rows, strict=True)))
+        object.__setattr__(self, "ignores", worst == 1)
+        if worst > ratio:
+            raise ArgumentError(
+                "ratio", "at least the kernel's worst ratio over the domain", describe(ratio), "Raise it."
+            )
+
+    @property
+    def crossover(self) -> Fraction:
+        """The crossover 1/(1 + ratio) of the channel."""
+        return 1 / (1 + self.ratio)
+
+    @property
+    def reference(self) -> tuple[Fraction, ...]:
+        """The public law of proposals."""
+        total = sum(self.largest)
+        return tuple(value / total for value in self.largest)
+
+    @property
+    def uses(self) -> Fraction:
+        """The expected number of attempts."""
+        return (1 + 1 / self.ratio) * sum(self.largest, Fraction(0))
+
+    def proposal(self) -> Coin:
+        """Return the public die whose face is the index of the proposed output."""
+        scale = lcm(*(value.denominator for value in self.largest))
+        weights = tuple(int(value * scale) for value in self.largest)
+        return Coin(len(weights), weights)
+
+    def acceptance(self, x: Any, output: Any) -> Fraction:
+        """Return a(x, y): the probability that acceptance arrives; in [c, 1-c] even outside the domain."""
+        place, c = self.kernel.outputs.index(output), self.crossover
+        if not self.largest[place]:  # never proposed
+            return c
+        return min(max(self.kernel.probabilities(x)[place] * (1 - c) / self.largest[place], c), 1 - c)
+
+    def sent(self, x: Any, output: Any) -> Fraction:
+        """Return the probability with which the owner sends acceptance: (a - c)/(1 - 2c), 1/2 if c = 1/2."""
+        if self.ratio == 1:
+            return Fraction(1, 2)
+        return (self.acceptance(x, output) - self.crossover) / (1 - 2 * self.crossover)
+
+
+@dataclass(frozen=True)
+class Acceptance(Kernel):
+    """One private bit: does the user accept a publicly proposed answer of another kernel?
+
+    Args:
+        simulation: of that kernel.
+        output: the proposal.
+
+    Proof note. The probability of 1 lies in [1/(1+ratio), ratio/(1+ratio)] for every input, see
+    :class:`Rejection`; either bit changes its probability by a factor of at most ratio. Conclusion:
+    log(ratio)-DP.
+    """
+
+    simulation: Rejection
+    output: Any
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """The bits 0 (reject) and 1 (accept)."""
+        return (0, 1)
+
+    def weights(self, x: Any) -> tuple[int, ...]:
+        """Return the weights of 0 and 1."""
+        accept = self.simulation.acceptance(x, self.output)
+        return (accept.denominator - accept.numerator, accept.numerator)
+
+
+def one_bit(
+    protocol: MakeProtocol, ratio: Fraction, domain: Iterable[Any], users: int, attempts: int | None = None
+) -> MakeProtocol:
+    """Return a local protocol with one-bit answers that plays a sequentially interactive one.
+
+    Each answer is drawn by :class:`Rejection`, every attempt by a fresh user's own input. When users' inputs
+    are independent with one law, the user whose acceptance ends the attempts stands for the user asked.
+
+    Args:
+        protocol: a sequentially interactive protocol; its kernels have a worst ratio of at most `ratio`.
+        ratio: >= 1.
+        domain: every input that a user may hold.
+        users: number of users to draw from: about (1 + 1/ratio) sum_y M(y) per answer.
+        attempts: largest number of attempts per answer; the protocol returns None when they run out.
+
+    Proof note. Privacy: a user answers one :class:`Acceptance` bit, so its transcript is log(ratio)-DP; who
+    answers is decided by earlier users' bits only. Law: with inputs drawn independently from P, one attempt
+    outputs y with probability R0(y) E a(x, y) = E R(x)(y)/K. Conclusion: accepted answers have the law of the
+    kernel at a random input, as in the original protocol.
+    """
+    limit, inputs = check_ratio(ratio), tuple(domain)
+
+    def steps() -> Steps:
+        pool, ledger, inner = Pool(users), Sequential().ledger(), protocol()
+        ask, answer = yield from to_ask(inner, None)
+        while ask is not None:
+            ledger.charge(ask)
+            outputs = []
+            for _, kernel in ask.queries:
+                law = Rejection(kernel, inputs, limit)
+                for _ in itertools.count() if attempts is None else range(attempts):
+                    output = kernel.outputs[(yield law.proposal())]
+                    if law.ignores or (yield pool.take(1).ask(Acceptance(law, output)))[0]:
+                        outputs.append(output)
+                        break
+                else:
+                    return None
+            ask, answer = yield from to_ask(inner, tuple(outputs))
+        return answer
+
+    return steps
+
+
+def to_ask(inner: Steps, outcome: Any) -> Generator[Coin, Any, tuple[Ask | None, Any]]:
+    """Send an outcome to a protocol and pass its public coins on.
+
+    Returns:
+        (next round, None), or (None, answer) at the end.
+    """
+    while True:
+        step, answer = advance(inner, outcome)
+        if not isinstance(step, Coin):
+            return step, answer
+        outcome = yield step

@@ -21,6 +21,7 @@ from lp_gadgets.program import Program as Program
 from lp_gadgets.program import ProgramSize as ProgramSize
 from lp_gadgets.program import Recipe as Recipe
 from lp_gadgets.program import predict_size as predict_size
+from lp_gadgets.program import size_table as size_table
 from lp_gadgets.relation import Relation as Relation
 from lp_gadgets.rigidity import Rigidity as Rigidity
 from lp_gadgets.rows import Rows as Rows
@@ -43,6 +44,7 @@ from lp_gadgets.stopping_proof import StoppingProof as StoppingProof
 from lp_gadgets.stopping_proof import verify_lower as verify_lower
 from lp_gadgets.tanner import TannerCode as TannerCode
 from lp_gadgets.tanner import WeakGraphWarning as WeakGraphWarning
+from lp_gadgets.tester import CertifiedHistograms as CertifiedHistograms
 from lp_gadgets.thresholds import ThresholdInstance as ThresholdInstance
 from lp_gadgets.thresholds import threshold_bound as threshold_bound
 from lp_gadgets.verifier import Evidence as Evidence

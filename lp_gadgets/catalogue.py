@@ -103,8 +103,9 @@ def build(name: str, folder: str | Path, progress: Callable[[float], None] | Non
         ArgumentError: when there is no such entry, or the folder cannot be written.
         CertificateError: when what was built differs from the entry.
     """
-    from lp_gadgets.folder import save
+    from lp_gadgets.folder import named, save
 
+    named(folder)
     wanted = entry(name)
     built = instance(wanted)
     found = facts(built, wanted["u"], wanted["v"])

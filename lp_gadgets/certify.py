@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lp_gadgets.instance import HardInstance
     from lp_gadgets.program import Program
 
-FORMAT = "lp-gadgets certificate 1"
+FORMAT = "lp-gadgets certificate 2"
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,13 @@ def certify(
     upper = instance.records.mistakes(witness.array, witness.denominator, held)
     document: dict[str, Any] = {
         "format": FORMAT,
+        "label": {
+            "code": instance.code.name,
+            "q": instance.q,
+            "J": instance.J,
+            "L": instance.L,
+            **instance.program.recipe.to_dict(),
+        },
         "u": words[0].tolist(),
         "v": words[1].tolist(),
         "F": F,

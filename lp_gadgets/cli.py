@@ -1,4 +1,4 @@
-"""The command line of lp_gadgets: build, verify, export, catalogue.
+"""The command line of lp_gadgets: predict, build, verify, export, catalogue.
 
 stdout carries the result only, with --json one JSON object and nothing else; progress and errors go to
 stderr.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -30,7 +29,7 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of an instance.")]
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="Folder of an instance.")]
 
 
 @app.command()
@@ -38,7 +37,7 @@ def build(
     code: Annotated[
         str, typer.Option("--code", help="qc:64, peg:64, biregular:64:dv=4:dc=8 or geometry:EG(2,4).")
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder to write; it is made if it is missing.")],
+    out: Annotated[str, typer.Option("--out", help="Folder to write; it is made if it is missing.")],
     q: Annotated[int, typer.Option("--q", help="Alphabet size, a power of two.")] = 2,
     j: Annotated[int, typer.Option("--J", help="Copies of every public record.")] = 100,
     el: Annotated[int, typer.Option("--L", help="Copies of every pin.")] = 3,
@@ -82,7 +81,7 @@ def build(
         words = _words(instance, f, u, v, seed)
         certificate = save(instance, *words, out, lambda part: told and told(0.7 + 0.3 * part))
     result = {
-        "folder": str(out),
+        "folder": out,
         "code": graph.name,
         "q": instance.q,
         "k": instance.k,
@@ -95,6 +94,29 @@ def build(
         "opt_upper": certificate.opt_upper,
     }
     _print(result, as_json)
+
+
+@app.command()
+def predict(
+    code: Annotated[str, typer.Option("--code", help="A graph, as for build.")],
+    q: Annotated[int, typer.Option("--q", help="Alphabet size, a power of two.")] = 2,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the graph.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Tell the size of a program for every embedding and encoding, without building it."""
+    from lp_gadgets.program import size_table
+    from lp_gadgets.tanner import TannerCode
+
+    field = TannerCode.from_text(code, seed).over(q)
+    table = size_table(field)
+    if as_json:
+        _print({"code": field.graph.name, "q": field.q, "k": field.k, "sizes": table}, True)
+        return
+    line = "{:<9} {:<16} {:>9} {:>11} {:>9}  {}"
+    names = ("embedding", "encoding", "variables", "public_rows", "points", "note")
+    rows = [[row[name] if row[name] is not None else "?" for name in names] for row in table]
+    for row in [[name.replace("_", " ") for name in names], *rows]:
+        sys.stdout.write(line.format(*row).rstrip() + "\n")
 
 
 @app.command()
@@ -115,7 +137,7 @@ def verify(folder: Directory, as_json: Json = False) -> None:
 @app.command()
 def export(
     folder: Directory,
-    out: Annotated[Path, typer.Option("--out", help="Folder to write; it is made if it is missing.")],
+    out: Annotated[str, typer.Option("--out", help="Folder to write; it is made if it is missing.")],
     formats: Annotated[
         str, typer.Option("--format", help="Some of mps, lp, libsvm, npz, json, with commas; or all.")
     ] = "all",
@@ -133,7 +155,7 @@ def export(
 @app.command()
 def catalogue(
     name: Annotated[str | None, typer.Argument(help="An entry to build again and verify.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the entry.")] = None,
+    out: Annotated[str | None, typer.Option("--out", help="Folder for the entry.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the certified instances that come with the package, or build one of them again."""

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, describe
+from lp_gadgets.folder import named
 from lp_gadgets.sparse import SparseRows, join
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def export(
         raise ArgumentError(
             "formats", "some of " + ", ".join(FORMATS), ", ".join(map(repr, formats)) or "none"
         )
-    place = Path(out)
+    place = named(out)
     evidence = folder.evidence
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -164,10 +164,13 @@ def check_enumerable(relation: Relation) -> None:
     n = len(relation.variables)
     allowed = next((points for top, points in ENUMERATED if n <= top), 0)
     if relation.count > allowed:
+        most = f"of at most {allowed} tuples, for the facets in its {n} coordinates to be enumerated"
         raise CapacityError(
             "relation",
-            f"of at most {allowed} tuples, for the facets of {n} coordinates to be enumerated",
-            f"of {relation.count}",
+            most
+            if allowed
+            else f"of at most {ENUMERATED[-1][0]} coordinates, for its facets to be enumerated",
+            f"of {relation.count}" if allowed else f"of {n}",
             "Use encoding='implications' or a tree, or the cube embedding.",
         )
 

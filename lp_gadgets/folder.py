@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError, des
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.layout import Block, Layout
 from lp_gadgets.sparse import SparseRows
-from lp_gadgets.tanner import TannerCode
+from lp_gadgets.tanner import TannerCode, WeakGraphWarning
 from lp_gadgets.verifier import Evidence, Verdict, verify
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lp_gadgets.certify import Certificate
     from lp_gadgets.instance import HardInstance
 
-FORMAT = "lp-gadgets instance 1"
+FORMAT = "lp-gadgets instance 2"
 FILES = ("program.npz", "records.npz", "certificate.json")
 PARTS = ("start", "index", "value", "bound")
 
@@ -62,11 +63,18 @@ class Folder:
             if self.manifest["claims"].get(name) != getattr(verdict, name):
                 raise CertificateError(f"Step 'manifest': it claims another {name}.")
         proof = self.evidence
-        facts = {"k": len(proof.message), "d": proof.records.d, "m": proof.records.m}
+        facts: dict[str, Any] = {"k": len(proof.message), "d": proof.records.d, "m": proof.records.m}
         facts |= {"u": self.certificate["u"], "v": self.certificate["v"]}
+        facts |= {"predicted": {"opt": verdict.opt_lower}, "size": _size(proof)}
+        facts |= {"sha256": {"graph": proof.code.sha256, "public_rows": proof.public.sha256}}
+        facts |= {"diameters": list(proof.diameters)}
         for name, value in facts.items():
             if self.manifest.get(name) != value:
                 raise CertificateError(f"Step 'manifest': it states another {name}.")
+        for name, value in self.certificate["label"].items():
+            if name != "code" and self.manifest.get(name) != value:
+                raise CertificateError(f"Step 'manifest': its {name} is not that of the certificate.")
+        _check_name(proof.code)
         if any(int(held.sum()) != self.manifest.get("n") for held in proof.held):
             raise CertificateError("Step 'manifest': the parties do not hold n records each.")
         return verdict
@@ -90,6 +98,32 @@ class Folder:
         return Sample.from_counts(domain, none, alice), Sample.from_counts(domain, bob, none)
 
 
+def _size(proof: Evidence) -> dict[str, int]:
+    rows, pins = len(proof.public), len(proof.pins)
+    return {"variables": proof.public.columns, "public_rows": rows, "points": rows + pins + 2}
+
+
+def _check_name(code: TannerCode) -> None:
+    """Make a graph again from its name, if the name says how, and compare.
+
+    A name of another form promises nothing; the certificate holds a copy of it.
+
+    Raises:
+        CertificateError: when the name belongs to another graph.
+    """
+    if not TannerCode.is_recipe(code.name):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakGraphWarning)
+        try:
+            size = None if code.name.startswith("geometry:") else int(code.name.split(":")[1])
+            same = size in (None, code.K) and TannerCode.from_text(code.name).checks == code.checks
+        except (GeomdpError, IndexError, ValueError):
+            same = False
+    if not same:
+        raise CertificateError(f"Step 'manifest': the graph is not the one named {describe(code.name)}.")
+
+
 def save(
     instance: HardInstance,
     u: Any,
@@ -111,7 +145,7 @@ def save(
     Example:
         >>> import tempfile
         >>> from lp_gadgets.instance import HardInstance
-        >>> from lp_gadgets.tanner import TannerCode
+        >>> from lp_gadgets.tanner import TannerCode, WeakGraphWarning
         >>> inst = HardInstance(TannerCode.geometry("Fano"), J=20)
         >>> with tempfile.TemporaryDirectory() as place:
         ...     _ = save(inst, [1, 0, 1], [1, 1, 0], place)
@@ -120,9 +154,9 @@ def save(
     """
     from lp_gadgets.certify import certify, evidence
 
+    place = named(folder)
     certificate = certify(instance, u, v, progress)
     proof = evidence(instance, certificate.document["u"], certificate.document["v"])
-    place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(place / "program.npz", allow_pickle=False, **_program_arrays(proof))
@@ -145,7 +179,7 @@ def load(folder: str | Path) -> Folder:
         ArgumentError: when the folder holds no instance.
         CertificateError: when a file is missing, damaged or malformed.
     """
-    place = Path(folder)
+    place = named(folder)
     try:
         manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
     except OSError:
@@ -172,6 +206,21 @@ def load(folder: str | Path) -> Folder:
         raise CertificateError(f"Step 'reading': a part is missing or malformed ({problem}).") from None
     except zipfile.BadZipFile:
         raise CertificateError("Step 'reading': an array file is damaged.") from None
+
+
+def named(folder: str | Path) -> Path:
+    """Return the path of a folder, which may be missing yet.
+
+    Raises:
+        ArgumentError: when the text names none; an empty one would mean the working directory.
+
+    Example:
+        >>> named("inst").name
+        'inst'
+    """
+    if not str(folder).strip():
+        raise ArgumentError("folder", "the name of a folder", "empty", "Write . for the working directory.")
+    return Path(folder)
 
 
 def _digest(path: Path) -> str:

@@ -10,14 +10,22 @@ Such an inequality is proved by non-negative multipliers of the rows, checked in
 * "layers": bits that are checked one layer at a time. For odd o the row  sum of delta_{o_i}(x_i) >= 1  is
   among the rows; it is the inequality of the tuple that differs from o at x, with factor 1.
 * "combinations": a list of multipliers for every tuple and target.
+
+For some tuples and targets far smaller weights do than the factor. A gadget may prove such sharper
+inequalities,
+
+    delta_{t_x}(z_x)  <=  sum of w_i delta_{t_i}(z_i) over the other positions i,
+
+beside the others. They matter in trees, where weights multiply along a path, see :mod:`lp_gadgets.slack`.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import lcm
+from operator import le
 from typing import Any
 
 import numpy as np
@@ -26,15 +34,22 @@ from numpy.typing import NDArray
 from geomdp.core.errors import CapacityError, CertificateError
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.field import trace_table
+from lp_gadgets.slack import Sharpened
 
 #: Most inequalities that are proved one by one for a gadget.
 MAX_COMBINATIONS = 2**15
+#: Most inequalities of a gadget for which sharper weights are looked for, and the weights that are tried for
+#: a check of three symbols.
+MAX_SHARPENED = 64
+SHARPER = ((2, 2), (1, 3), (3, 1), (1, 5), (5, 1))
 #: Most tuples at which the rows of a gadget are evaluated.
 MAX_TUPLES = 2**16
 
 Local = tuple[NDArray[np.int64], NDArray[np.int64]]
 #: Row numbers, their multipliers, and the positive multiple of the inequality that they add up to.
 Combination = tuple[list[int], list[int], int]
+#: Labels of a tuple, target, the weights of the other positions, and why they do.
+Sharper = tuple[list[int], int, list[int], Combination]
 
 
 @dataclass(frozen=True)
@@ -101,13 +116,23 @@ class Gadget:
     def _bit(self, position: int) -> bool:
         return self.kind == "parity" or (self.kind == "trace" and position == 2)
 
-    def inequality(self, labels: NDArray[np.int64], target: int) -> NDArray[np.int64]:
-        """Return the forcing inequality f >= 0 of a tuple and a target: coefficients, then the constant."""
+    def inequality(
+        self, labels: NDArray[np.int64], target: int, weights: Sequence[int] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the forcing inequality f >= 0 of a tuple and a target: coefficients, then the constant.
+
+        Args:
+            labels: the tuple.
+            target: the position that is bounded.
+            weights: of the other positions in their order; by default the factor for each.
+        """
+        scales = [self.factor] * (len(labels) - 1) if weights is None else list(weights)
+        scales.insert(target, -1)
         parts, constant = [], 0
         for i, label in enumerate(labels.tolist()):
             bit = np.array([1 - 2 * label, label])
             own = bit if self._bit(i) else self.embedding.deficits[label]
-            scale = -1 if i == target else self.factor
+            scale = scales[i]
             parts.append(scale * own[:-1])
             constant += scale * int(own[-1])
         return np.concatenate([*parts, [constant]]).astype(np.int64)
@@ -197,6 +222,67 @@ def find_combinations(gadget: Gadget, local: Local) -> list[Combination]:
     return [_combine(functions, lookup, f, x) for f, x in _inequalities(gadget)]
 
 
+def find_sharper(gadget: Gadget, local: Local) -> list[Sharper]:
+    """Return sharper inequalities of a check of three symbols over a small alphabet, as far as they hold.
+
+    Example:
+        >>> from lp_gadgets.encoding import encode
+        >>> from lp_gadgets.relation import Relation
+        >>> gadget = Gadget("check", 3, Embedding(4))
+        >>> rows = encode(Relation.check(3, Embedding(4))).rows
+        >>> found = find_sharper(gadget, (rows.A, rows.b))
+        >>> [w for labels, target, w, _ in found if labels == [0, 1, 1] and target == 2]
+        [[2, 2], [1, 3], [3, 1]]
+        >>> [w for labels, target, w, _ in found if labels == [1, 1, 0] and target == 2]
+        []
+    """
+    if gadget.kind != "check" or gadget.degree != 3 or 3 * gadget.embedding.q**2 > MAX_SHARPENED:
+        return []
+    A, b = local
+    functions = np.column_stack([-A, b])
+    lookup = {row.tobytes(): i for i, row in enumerate(_primitive(functions))}
+    tuples = gadget.tuples()
+    found: list[Sharper] = []
+    for labels, x in zip(tuples, gadget.points(tuples), strict=True):
+        for target in gadget.targets():
+            held: list[tuple[int, ...]] = []
+            for weights in SHARPER:
+                if any(all(map(le, less, weights)) for less in held):
+                    continue
+                try:
+                    own = _combine(functions, lookup, gadget.inequality(labels, target, weights), x)
+                except CertificateError:
+                    continue
+                held.append(weights)
+                found.append((labels.tolist(), target, list(weights), own))
+    return found
+
+
+def check_sharper(gadget: Gadget, local: Local, sharper: Any) -> Sharpened:
+    """Check the multipliers of sharper inequalities, in integers; return the weights they prove.
+
+    Raises:
+        CertificateError: when one fails.
+    """
+    A, b = local
+    functions = np.column_stack([-A, b]).astype(object)
+    tuples = set(map(tuple, gadget.tuples().tolist())) if sharper else set()
+    for labels, target, weights, combination in sharper:
+        sound = tuple(labels) in tuples and target in gadget.targets() and len(weights) == len(labels) - 1
+        if not sound or not all(isinstance(w, int) and w >= 0 for w in weights):
+            raise CertificateError("Step 'forcing': a sharper inequality is malformed.")
+        _check_combination(functions, gadget.inequality(np.array(labels), target, weights), combination)
+    return proved_weights(sharper)
+
+
+def proved_weights(sharper: Any) -> Sharpened:
+    """Return the weights of sharper inequalities, by tuple and target."""
+    proved: dict[tuple[tuple[int, ...], int], list[tuple[int, ...]]] = {}
+    for labels, target, weights, _ in sharper:
+        proved.setdefault((tuple(labels), target), []).append(tuple(weights))
+    return tuple(sorted((key, tuple(own)) for key, own in proved.items()))
+
+
 def _inequalities(gadget: Gadget) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield every forcing inequality with the point of its tuple."""
     tuples = gadget.tuples()
@@ -239,17 +325,22 @@ def check_combinations(gadget: Gadget, local: Local, combinations: Any) -> None:
     needed = list(_inequalities(gadget))
     if len(combinations) != len(needed):
         raise CertificateError("Step 'forcing': the number of combinations is wrong.")
-    for (f, _), (rows, multipliers, scale) in zip(needed, combinations, strict=True):
-        whole = all(isinstance(y, int) for y in (*rows, *multipliers, scale))
-        if not whole or scale < 1 or len(rows) != len(multipliers) or min(multipliers, default=0) < 0:
-            raise CertificateError("Step 'forcing': a combination is malformed.")
-        if rows and not 0 <= min(rows) <= max(rows) < len(functions):
-            raise CertificateError("Step 'forcing': a combination names a row that does not exist.")
-        total = scale * f.astype(object)
-        for row, y in zip(rows, multipliers, strict=True):
-            total = total - y * functions[row]
-        if any(total[:-1]) or total[-1] < 0:
-            raise CertificateError("Step 'forcing': a combination does not add up to its inequality.")
+    for (f, _), combination in zip(needed, combinations, strict=True):
+        _check_combination(functions, f, combination)
+
+
+def _check_combination(functions: NDArray[Any], f: NDArray[np.int64], combination: Any) -> None:
+    rows, multipliers, scale = combination
+    whole = all(isinstance(y, int) for y in (*rows, *multipliers, scale))
+    if not whole or scale < 1 or len(rows) != len(multipliers) or min(multipliers, default=0) < 0:
+        raise CertificateError("Step 'forcing': a combination is malformed.")
+    if rows and not 0 <= min(rows) <= max(rows) < len(functions):
+        raise CertificateError("Step 'forcing': a combination names a row that does not exist.")
+    total = scale * f.astype(object)
+    for row, y in zip(rows, multipliers, strict=True):
+        total = total - y * functions[row]
+    if any(total[:-1]) or total[-1] < 0:
+        raise CertificateError("Step 'forcing': a combination does not add up to its inequality.")
 
 
 def rows_are_valid(gadget: Gadget, local: Local) -> bool:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from geomdp.core.errors import CertificateError, check_integer
 from lp_gadgets.field import check_symbols
-from lp_gadgets.forcing import Gadget, find_combinations, in_layers, key_of
+from lp_gadgets.forcing import Gadget, find_combinations, find_sharper, in_layers, key_of, proved_weights
 from lp_gadgets.program import Program, Recipe
-from lp_gadgets.records import Records
-from lp_gadgets.slack import slack_denominator, weights
+from lp_gadgets.records import Records, encoding_diameters
+from lp_gadgets.slack import slack_denominator, weight_lists
 from lp_gadgets.witness import Witness, best_witness, integral_witness
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class HardInstance:
         self.program = Program(self.field, recipe, lambda part: report(0.6 + 0.2 * part))
         self.gadgets = _gadgets(self.program)
         report(0.9)
-        N = slack_denominator(self.k, self.D - 1, weight_lists(self.program, self.gadgets))
+        N = slack_denominator(self.k, self.D - 1, forcing_weights(self.program, self.gadgets))
         self.records = Records(self.program.public, self.program.pins, code.K, self.q, N, self.J, self.L)
         self.n = max(self.records.needed) if n is None else self.records.checked_size(n)
         report(1.0)
@@ -139,22 +139,8 @@ class HardInstance:
 
     @cached_property
     def diameters(self) -> tuple[int, int]:
-        """Bounds lower <= Delta <= upper on the records that a change of one party's word replaces.
-
-        Two codewords differ in at most the positions that are not zero in every word; the bound is attained
-        if a word without other zeros is found.
-        """
-        support = int(self.field.generator.any(axis=0).sum())
-        found = int((self.field.encode(np.ones(self.k, dtype=np.int64)) != 0).sum())
-        if all(len(check) % 2 == 0 for check in self.code.checks):
-            found = self.code.K
-        rng = np.random.default_rng(0)
-        for _ in range(50):
-            if found == support:
-                break
-            word = self.field.encode(rng.integers(0, self.q, self.k))
-            found = max(found, int((word != 0).sum()))
-        return self.L * found, self.L * support
+        """Bounds lower <= Delta <= upper on the records that a change of one party's word replaces."""
+        return encoding_diameters(self.field, self.L)
 
     def F(self, u: Word, v: Word) -> int:  # noqa: N802 (the paper's name)
         """Return the function that the instance computes, see :meth:`lp_gadgets.code.FieldCode.F`."""
@@ -276,6 +262,7 @@ def _gadgets(program: Program) -> dict[str, dict[str, Any]]:
                 "degree": gadget.degree,
                 "factor": gadget.factor,
                 "combinations": combinations,
+                "sharper": find_sharper(gadget, local) if program.recipe.tree else [],
             }
     return found
 
@@ -287,14 +274,16 @@ def gadget_of(kind: str, size: int, recipe: Recipe) -> Gadget | None:
     return Gadget(kind, size if kind == "check" else 0, recipe.embedding)
 
 
-def weight_lists(program: Program, gadgets: dict[str, dict[str, Any]]) -> set[tuple[int, ...]]:
+def forcing_weights(program: Program, gadgets: dict[str, dict[str, Any]]) -> set[tuple[int, ...]]:
     """Return the weights with which the checks force, see :mod:`lp_gadgets.slack`."""
-    factors: dict[int, int] = {g["degree"]: g["factor"] for g in gadgets.values() if g["kind"] == "check"}
+    own = {g["degree"]: g for g in gadgets.values() if g["kind"] == "check"}
+    proved = {degree: proved_weights(g.get("sharper", ())) for degree, g in own.items()}
     lists: set[tuple[int, ...]] = set()
     for nodes in program.trees:
         if len(nodes[0]) == 1:
             continue
-        leaves = {name for node in nodes for name in node if name[0] == "z"}
-        own = [factors[len(node)] for node in nodes]
-        lists |= {tuple(weights(nodes, own, leaf)) for leaf in leaves}
+        factors = [own[len(node)]["factor"] for node in nodes]
+        sharpened = [proved[len(node)] for node in nodes]
+        for leaf in {name for node in nodes for name in node if name[0] == "z"}:
+            lists |= weight_lists(nodes, factors, leaf, sharpened, program.code.q)
     return lists

@@ -157,6 +157,46 @@ def predict_size(code: FieldCode, recipe: Recipe) -> ProgramSize:
     return ProgramSize(symbols * step + 2 * k + 1, total, 2 * K * code.q, filled)
 
 
+def size_table(code: FieldCode) -> list[dict[str, Any]]:
+    """Return the size of the program for every embedding and encoding, without building or enumerating.
+
+    Returns:
+        A row each: "embedding", "encoding", "variables", "public_rows" and "points", the sizes None where
+        they cannot be told; "note" says why, or that the size does not fit.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> for row in size_table(TannerCode.quasi_cyclic(64).over(4))[-2:]:
+        ...     print(row["encoding"], row["variables"], row["public_rows"], repr(row["note"]))
+        implications 327 8389894 'does not fit'
+        implication tree 967 20998 ''
+    """
+    rows = []
+    for embedding in ("parabola", "cube"):
+        for encoding in ENCODINGS:
+            recipe = Recipe.of(code.q, embedding, encoding)
+            row: dict[str, Any] = {"embedding": embedding, "encoding": encoding, "variables": None}
+            row |= {"public_rows": None, "points": None, "note": ""}
+            try:
+                if _countable(code, recipe):
+                    size = predict_size(code, recipe)
+                    row |= size.to_dict() | {"note": "does not fit" * (size.nonzeros > MAX_NONZEROS)}
+                else:
+                    row["note"] = "facets not counted before they are enumerated"
+            except CapacityError:
+                row["note"] = "does not fit"
+            rows.append(row)
+    return rows
+
+
+def _countable(code: FieldCode, recipe: Recipe) -> bool:
+    """Return whether the sizes of all gadgets are known without enumerating facets."""
+    degrees = {len(node) for check in checks_of(code) for node in recipe.nodes(len(check))} - {1}
+    relations = [(Relation.check(degree, recipe.embedding), recipe.node) for degree in degrees]
+    relations.append((Relation.trace(recipe.embedding), recipe.trace))
+    return all(predict(relation, encoding).exact for relation, encoding in relations)
+
+
 def checks_of(code: FieldCode) -> list[tuple[int, ...]]:
     """Return the checks that a program imposes: those of the graph, neither empty ones nor repetitions."""
     return [check for check in dict.fromkeys(code.graph.checks) if check]

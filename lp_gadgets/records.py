@@ -25,6 +25,7 @@ from geomdp.core.errors import ArgumentError, CapacityError, check_integer
 from geomdp.core.sample import MAX_RECORDS, Sample
 
 if TYPE_CHECKING:
+    from lp_gadgets.code import FieldCode
     from lp_gadgets.sparse import SparseRows
 
 #: Largest number of entries of a domain that is written out as a dense array.
@@ -171,3 +172,31 @@ class Records:
         strict = np.array([self.N * int(s) + denominator > 0 for s in pins[:half]], dtype=bool)
         plus = np.concatenate([[False, True], public, ~strict, pins[half:] >= 0])
         return int(negative[plus].sum()) + int(positive[~plus].sum())
+
+
+def encoding_diameters(field: FieldCode, L: int) -> tuple[int, int]:
+    """Return bounds lower <= Delta <= upper on the records that a change of one party's word replaces.
+
+    Two codewords differ in at most the positions that are not zero in every word; the bound is attained if a
+    word without other zeros is found, among which is that of equal labels where all checks are even.
+
+    Args:
+        field: the code.
+        L: copies of a pin.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> encoding_diameters(TannerCode(3, ((0, 1), (1, 2))).over(2), L=5)
+        (15, 15)
+    """
+    support = int(field.generator.any(axis=0).sum())
+    found = int((field.encode(np.ones(field.k, dtype=np.int64)) != 0).sum())
+    if all(len(check) % 2 == 0 for check in field.graph.checks):
+        found = field.graph.K
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        if found == support:
+            break
+        word = field.encode(rng.integers(0, field.q, field.k))
+        found = max(found, int((word != 0).sum()))
+    return L * found, L * support

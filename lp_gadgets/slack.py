@@ -4,7 +4,8 @@ Alice's records are strict, so her pins only say that the deficit of the true sy
 the public rows stay closed. For a point of the public polytope let delta_i be the deficit of the true symbol
 of position i, erased or not. Let D be at most the stopping distance and fewer than D pins be dropped.
 
-* A gadget forces delta_x <= sum of w_y delta_y over its other symbols y, for certified weights w.
+* A gadget forces delta_x <= sum of w_y delta_y over its other symbols y, for certified weights w. In a tree
+  the weights of two gadgets that share a symbol multiply.
 * So the erased symbols are recovered one by one, and the t-th has delta < B_t eta, where B_t is the largest
   sum over the weights of any check and target, the t - 1 largest among them multiplied by B_1, ..., B_(t-1).
 * A trace bit is off by at most delta_i, Bob's symbols being exact, and the last parity by at most the sum of
@@ -18,10 +19,17 @@ that some eta works.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import product
 
 from geomdp.core.errors import check_integer
 
 Nodes = Sequence[Sequence[str]]
+#: Weights that a gadget proves beside its factor: ((labels, target), the alternatives), each alternative the
+#: weights of the other positions in their order.
+Sharpened = tuple[tuple[tuple[tuple[int, ...], int], tuple[tuple[int, ...], ...]], ...]
+#: Most lists of weights that are kept apart for a symbol with a label.
+MAX_LISTS = 64
 
 
 def weights(nodes: Nodes, factors: Sequence[int], target: str) -> list[int]:
@@ -46,6 +54,80 @@ def weights(nodes: Nodes, factors: Sequence[int], target: str) -> list[int]:
         for i in homes:
             queue += [(other, weight * factors[i], i) for other in nodes[i] if other != symbol]
     return sorted(found)
+
+
+def weight_lists(
+    nodes: Nodes, factors: Sequence[int], target: str, sharpened: Sequence[Sharpened] = (), q: int = 1
+) -> set[tuple[int, ...]]:
+    """Return lists of weights of the other leaves; for every word one of them holds, for one target leaf.
+
+    Which weights a gadget proves depends on the labels of its symbols. Over F_4 on the parabola a node has
+    the factor 9 only for an outer label (0 or 3) between two inner ones (1 and 2), else weights that add up
+    to 4; so no two nodes in a row have the factor 9, and a tree is far better than its worst node suggests.
+
+    Proof: at a point of the tree's rows, give every auxiliary symbol the sum of the word's labels below it.
+    At each node these are a tuple of the check, so each alternative proved for it holds, and the factor does.
+    Substituting from the target down gives a list for the word; all label assignments are run through, and of
+    several alternatives any may be taken (here one of least sum). A list may be replaced by a larger one.
+
+    Args:
+        nodes, factors, target: as for :func:`weights`.
+        sharpened: for each gadget what it proves beside its factor; none for all gadgets if empty.
+        q: size of the alphabet.
+
+    Example:
+        >>> weight_lists([("x", "y", "t"), ("t", "u", "v")], [9, 9], "x")
+        {(9, 81, 81)}
+    """
+    if not any(sharpened):
+        return {tuple(weights(nodes, factors, target))}
+    places: dict[str, int] = {}
+    shape = tuple(tuple(places.setdefault(name, len(places)) for name in node) for node in nodes)
+    return set(_lists(shape, tuple(factors), places[target], tuple(sharpened), q))
+
+
+@lru_cache(maxsize=256)
+def _lists(
+    shape: tuple[tuple[int, ...], ...],
+    factors: tuple[int, ...],
+    target: int,
+    sharpened: tuple[Sharpened, ...],
+    q: int,
+) -> frozenset[tuple[int, ...]]:
+    tables = [dict(own) for own in sharpened]
+
+    def below(symbol: int, source: int) -> list[set[tuple[int, ...]]]:
+        """Return for every label of a symbol the lists of the leaves beyond it, seen from a node."""
+        home = next((i for i, node in enumerate(shape) if symbol in node and i != source), None)
+        if home is None:
+            return [{(1,)} for _ in range(q)]
+        at = shape[home].index(symbol)
+        others = [below(other, home) for other in shape[home] if other != symbol]
+        found: list[set[tuple[int, ...]]] = [set() for _ in range(q)]
+        for labels in product(range(q), repeat=len(others)):
+            own = 0
+            for label in labels:
+                own ^= label
+            choices = tables[home].get(((*labels[:at], own, *labels[at:]), at), ())
+            choices = (*choices, (factors[home],) * len(others))
+            for lists in product(*(side[label] for side, label in zip(others, labels, strict=True))):
+                sums = [sum(one) for one in lists]
+                best = min(choices, key=lambda w: sum(a * b for a, b in zip(w, sums, strict=True)))
+                joined = (w * x for w, one in zip(best, lists, strict=True) for x in one)
+                found[own].add(tuple(sorted(joined)))
+        return [_largest(own) for own in found]
+
+    return frozenset(_largest({own for lists in below(target, -1) for own in lists}))
+
+
+def _largest(lists: set[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Return the sorted lists that no other one exceeds everywhere; one above all if there are too many."""
+    kept = {
+        own
+        for own in lists
+        if not any(own != other and all(a <= b for a, b in zip(own, other, strict=True)) for other in lists)
+    }
+    return kept if len(kept) <= MAX_LISTS else {tuple(map(max, zip(*kept, strict=True)))}
 
 
 def peeling_bounds(weight_lists: Iterable[Sequence[int]], erasures: int) -> list[int]:

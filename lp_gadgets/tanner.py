@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 #: Sizes beyond these are refused before anything is built.
 MAX_VARIABLES, MAX_EDGES = 20_000, 200_000
 
+#: How many further seeds are tried for a warning, and for how many variables at most.
+OTHER_SEEDS, SEEDS_UP_TO = 20, 256
+
 
 class WeakGraphWarning(UserWarning):
     """The graph has two variables in the same checks, so two erasures already undo the code."""
@@ -213,6 +216,16 @@ class TannerCode:
         if kind not in makers or not options or set(options) - {"K", "dv", "dc", "seed", "best_of"}:
             raise ArgumentError("code", requirement, describe(text))
         return makers[kind](**options)
+
+    @staticmethod
+    def is_recipe(name: str) -> bool:
+        """Return whether a name says how its graph is made again by :meth:`from_text`.
+
+        Example:
+            >>> TannerCode.is_recipe("qc:64:dv=4:dc=8:seed=0"), TannerCode.is_recipe("my code")
+            (True, False)
+        """
+        return name.partition(":")[0].strip() in ("qc", "peg", "biregular", "geometry")
 
     # ---------------------------------------------------------------- questions
 
@@ -413,9 +426,12 @@ def _best(make: Callable[[int], TannerCode], seed: object, best_of: object) -> T
 
         code = select(make(s) for s in range(first, first + number))
     if (pair := code.twins()) is not None:
+        seeds = range(first + number, first + number + OTHER_SEEDS)
+        better = next((s for s in seeds if code.K <= SEEDS_UP_TO and make(s).twins() is None), None)
+        mend = "peg, or a larger K" if better is None else f"seed={better}, which gives none of that kind"
         warnings.warn(
             f"Variables {pair[0]} and {pair[1]} of {code.name} share all their checks, so the stopping "
-            "distance is 2 at most: try other seeds (best_of=20), peg, or a larger K.",
+            f"distance is 2 at most: try {mend}, or the best of several seeds (best_of=20).",
             WeakGraphWarning,
             stacklevel=3,
         )

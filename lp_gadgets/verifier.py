@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from geomdp.core.errors import CapacityError, CertificateError, GeomdpError
 from lp_gadgets.field import trace_table
-from lp_gadgets.forcing import Gadget, check_combinations, in_layers, key_of, rows_are_valid
-from lp_gadgets.records import Records
-from lp_gadgets.slack import slack_denominator, weights
+from lp_gadgets.forcing import Gadget, check_combinations, check_sharper, in_layers, key_of, rows_are_valid
+from lp_gadgets.records import Records, encoding_diameters
+from lp_gadgets.slack import Sharpened, slack_denominator, weight_lists
 from lp_gadgets.stopping import StoppingDistance
 
 if TYPE_CHECKING:
@@ -69,6 +69,11 @@ class Evidence:
     def records(self) -> Records:
         """The records of the rows."""
         return Records(self.public, self.pins, self.code.K, self.embedding.q, self.N, self.J, self.L)
+
+    @property
+    def diameters(self) -> tuple[int, int]:
+        """Bounds on the records that a change of one party's word replaces."""
+        return encoding_diameters(self.code.over(self.embedding.q, self.message), self.L)
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,7 @@ class _Check:
     def __init__(self, evidence: Evidence, certificate: Mapping[str, Any]) -> None:
         self.e, self.c = evidence, certificate
         self.factors: dict[str, int] = {}
+        self.sharpened: dict[str, Sharpened] = {}
         self.valid = True
 
     def run(self, report: Callable[[float], None]) -> Verdict:
@@ -157,6 +163,10 @@ class _Check:
                 raise CertificateError(
                     f"Step 'claims': {name} is {c[name]}, but {getattr(verdict, name)} holds."
                 )
+        label = {"code": e.code.name, "q": e.embedding.q, "embedding": e.embedding.kind, "J": e.J, "L": e.L}
+        for name, value in label.items():
+            if c["label"][name] != value:
+                raise CertificateError(f"Step 'claims': the label states another {name}.")
         for name, word in zip("uv", words, strict=True):
             if list(c[name]) != word[list(e.message)].tolist():
                 raise CertificateError(f"Step 'claims': the records do not hold the word {name}.")
@@ -232,12 +242,15 @@ class _Check:
 
     def _force(self, gadget: Gadget, local: Any, key: str) -> None:
         """Certify one kind of gadget."""
+        self.sharpened[key] = ()
         try:
             if in_layers(gadget, local):
                 self.factors[key] = 1
             else:
-                check_combinations(gadget, local, self.c["gadgets"][key]["combinations"])
+                own = self.c["gadgets"][key]
+                check_combinations(gadget, local, own["combinations"])
                 self.factors[key] = gadget.factor
+                self.sharpened[key] = check_sharper(gadget, local, own.get("sharper", ()))
             self.valid &= rows_are_valid(gadget, local)
         except CapacityError as problem:
             raise CertificateError(f"Step 'forcing': {problem}") from None
@@ -272,8 +285,10 @@ class _Check:
                 continue
             gadgets = [Gadget("check", len(block.names), e.embedding) for block in blocks]
             locals_ = [e.layout.local(e.public, block) for block in blocks]
-            factors = [self.factors[key_of(g, own)] for g, own in zip(gadgets, locals_, strict=True)]
-            lists |= {tuple(weights(nodes, factors, leaf)) for leaf in leaves}
+            keys = [key_of(g, own) for g, own in zip(gadgets, locals_, strict=True)]
+            factors, sharpened = [self.factors[key] for key in keys], [self.sharpened[key] for key in keys]
+            for leaf in leaves:
+                lists |= weight_lists(nodes, factors, leaf, sharpened, e.embedding.q)
         if seen != wanted or len(groups) != len(wanted):
             raise CertificateError(
                 "Step 'layout': a check of the graph is missing, or there is one too many."

@@ -225,6 +225,21 @@ def test_damaged_instances_are_found(F):
             pytest.fail(f"{name}: {verify(wrong, document)}")
 
 
+def test_sharper_weights_are_part_of_the_proof():
+    """A tree over F_4 verifies with its small slack; without its sharper weights, or a false one, not."""
+    inst, proof, document = built(("wide", 4, "parabola", "tree"))
+    own = [gadget for gadget in document["gadgets"].values() if gadget.get("sharper")]
+    assert inst.N < 9**3
+    assert verify(proof, document).opt_lower == inst.gap
+    own[0]["sharper"][0][2][0] -= 1
+    with pytest.raises(CertificateError, match="combination"):
+        verify(proof, document)
+    for gadget in own:
+        gadget["sharper"] = []
+    with pytest.raises(CertificateError, match="slack"):
+        verify(proof, document)
+
+
 @pytest.mark.parametrize("small", [("wide", 4, "parabola", "tree"), ("wide", 2, "parabola", "tree")], ids=str)
 def test_broken_trees_are_found(small):
     """A check whose nodes share a symbol too many, or whose node is missing, does not verify."""
@@ -301,6 +316,55 @@ def test_damaged_folders_are_refused(tmp_path):
         load(tmp_path / "nowhere")
     with pytest.raises(ArgumentError, match="folder"):
         inst.save([1, 0, 1], [1, 1, 0], tmp_path / "manifest.json")
+
+
+def test_every_statement_of_a_manifest_is_checked(tmp_path):
+    """A manifest that states another size, diameter, digest, encoding or optimum does not verify."""
+    inst = HardInstance(TannerCode.geometry("Fano"))
+    inst.save([1, 0, 1], [1, 1, 0], tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert load(tmp_path).verify().opt_lower == 12
+    for key, value in (
+        ("size", {"variables": 1, "public_rows": 1, "points": 1}),
+        ("diameters", [1, 21]),
+        ("sha256", manifest["sha256"] | {"public_rows": "0"}),
+        ("predicted", {"opt": 3}),
+        ("encoding", "tree"),
+        ("trace", "implications"),
+        ("n", 1),
+        ("k", 2),
+    ):
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest | {key: value}))
+        with pytest.raises(CertificateError, match=key):
+            load(tmp_path).verify()
+
+
+@pytest.mark.parametrize("text", ["qc:16", "peg:16:dv=3:dc=6:seed=2", "biregular:16", "geometry:Fano"])
+def test_a_graph_with_a_wrong_name_does_not_verify(text, tmp_path):
+    """The graph is made again from its name; another name fails in manifest, certificate, or both."""
+    import hashlib
+
+    code = TannerCode.from_text(text)
+    HardInstance(code).save(*HardInstance(code).words(1), tmp_path)
+    assert load(tmp_path).verify().F == 1
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    document = json.loads((tmp_path / "certificate.json").read_text())
+    for name in ("qc:16:dv=4:dc=8:seed=5", "qc:99999", "geometry:GQ(2,2)", "qc", "peg:x", "fine", ""):
+        changed = copy.deepcopy(manifest)
+        changed["code"]["name"] = name
+        (tmp_path / "manifest.json").write_text(json.dumps(changed))
+        with pytest.raises(CertificateError, match="label"):
+            load(tmp_path).verify()
+        if name in ("fine", ""):
+            continue  # promises nothing, so a certificate may hold it
+        label = document["label"] | {"code": name}
+        (tmp_path / "certificate.json").write_text(json.dumps(document | {"label": label}))
+        digest = hashlib.sha256((tmp_path / "certificate.json").read_bytes()).hexdigest()
+        changed["files"]["certificate.json"] = digest
+        (tmp_path / "manifest.json").write_text(json.dumps(changed))
+        with pytest.raises(CertificateError, match="not the one named"):
+            load(tmp_path).verify()
+        (tmp_path / "certificate.json").write_text(json.dumps(document, separators=(",", ":")) + "\n")
 
 
 def test_edited_arrays_are_refused(tmp_path):

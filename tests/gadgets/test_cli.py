@@ -7,6 +7,8 @@ import pytest
 
 import geomdp
 from lp_gadgets import catalogue, cli
+from lp_gadgets.program import Program, Recipe
+from lp_gadgets.tanner import TannerCode
 
 
 @pytest.fixture
@@ -58,6 +60,25 @@ def test_given_words_and_a_match(run, tmp_path):
     assert (_object(out)["F"], _object(out)["opt_upper"]) == (0, 0)
 
 
+@pytest.mark.parametrize(("code", "q"), [("geometry:Fano", 4), ("qc:16", 2), ("peg:12:dv=3:dc=4", 4)])
+def test_sizes_are_predicted_for_every_encoding(run, code, q):
+    """A predicted size is that of the program as built, for every embedding and encoding that fits."""
+    status, out, _ = run("predict", "--code", code, "--q", q, "--json")
+    sizes = _object(out)["sizes"]
+    assert status == 0
+    assert len(sizes) == 8
+    field = TannerCode.from_text(code).over(q)
+    for row in sizes:
+        if row["note"]:
+            assert row["encoding"] in ("facets", "implications")
+        elif row["public_rows"] < 5000:
+            built = Program(field, Recipe.of(q, row["embedding"], row["encoding"]))
+            assert (len(built.variables), len(built.public)) == (row["variables"], row["public_rows"])
+    _, text, _ = run("predict", "--code", code, "--q", q)
+    assert text.count("\n") == 9
+    assert "None" not in text
+
+
 def test_export_and_damage(run, tmp_path):
     """Formats are written as asked; a damaged folder gives exit code 1 and valid = false."""
     place = tmp_path / "i"
@@ -107,6 +128,10 @@ def test_the_catalogue_is_listed_and_built(run, tmp_path):
             "--out",
             "x",
         ),
+        ("build", "--code", "geometry:Fano", "--out", ""),
+        ("build", "--code", "geometry:Fano", "--out", "  "),
+        ("verify", ""),
+        ("catalogue", "fano-2", "--out", ""),
         ("verify", "nowhere"),
         ("export", "nowhere", "--out", "x"),
         ("catalogue", "nothing", "--out", "x"),

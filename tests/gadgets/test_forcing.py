@@ -9,17 +9,19 @@ from support.gadgets import SMALL, small_instance
 
 from geomdp.core.errors import CapacityError, CertificateError
 from lp_gadgets.embedding import Embedding
-from lp_gadgets.encoding import encode
+from lp_gadgets.encoding import encode, tree_nodes
 from lp_gadgets.forcing import (
     Gadget,
     check_combinations,
+    check_sharper,
     find_combinations,
+    find_sharper,
     in_layers,
     rows_are_valid,
 )
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import stack
-from lp_gadgets.slack import peeling_bounds, slack_denominator, weights
+from lp_gadgets.slack import peeling_bounds, slack_denominator, weight_lists, weights
 
 GADGETS = (
     (Gadget("check", 3, Embedding(4)), "facets"),
@@ -152,3 +154,92 @@ def test_instances_know_why_their_gadgets_force(small):
     """Every gadget of an instance is layered with factor 1, or has its combinations."""
     for gadget in small_instance(*small).gadgets.values():
         assert (gadget["combinations"] is None) == (gadget["factor"] == 1 and gadget["kind"] != "trace")
+
+
+def _tree_lists(degree, tail=lambda sharper: sharper):
+    """Return the lists of weights of a tree over F_4, for every target leaf."""
+    place = Embedding(4)
+    rows = encode(Relation.check(3, place)).rows
+    gadget = Gadget("check", 3, place)
+    proved = check_sharper(gadget, (rows.A, rows.b), tail(find_sharper(gadget, (rows.A, rows.b))))
+    nodes = tree_nodes(degree)
+    count = len(nodes)
+    return [weight_lists(nodes, [9] * count, f"z{i}", [proved] * count, 4) for i in range(degree)]
+
+
+def _most(rows, place, labels, point, target, slack):
+    """Return the largest deficit of one symbol by an LP, the others' being at most given numbers."""
+    from scipy.optimize import linprog
+
+    tight = rows.A[rows.A @ point == rows.b].astype(float)
+    deficits = np.zeros((len(labels), rows.A.shape[1]))
+    for i, label in enumerate(labels):
+        deficits[i, 2 * i : 2 * i + 2] = place.deficits[label][:2]
+    others = [i for i in range(len(labels)) if i != target]
+    bounds = np.r_[np.zeros(len(tight)), slack]
+    limits = np.vstack([tight, deficits[others]])
+    answer = linprog(-deficits[target], A_ub=limits, b_ub=bounds, bounds=(None, None), method="highs")
+    return -answer.fun
+
+
+def _worst_amplification(degree, words, targets):
+    """Return the largest deficit in a tree over F_4 when those of all other leaves are at most 1, by LPs."""
+    place = Embedding(4)
+    tree = encode(Relation.check(degree, place), "tree")
+    found = [
+        _most(tree.rows, place, word, point, target, np.ones(degree - 1))
+        for word, point in zip(words, tree.lift(words), strict=True)
+        for target in targets
+    ]
+    return max(found)
+
+
+def test_weights_of_trees_hold_for_a_solver():
+    """For random words and deficits of the other leaves, an LP never exceeds what the weights allow."""
+    place, degree = Embedding(4), 6
+    tree, lists = encode(Relation.check(degree, place), "tree"), _tree_lists(degree)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        word = rng.integers(0, 4, degree)
+        word[-1] ^= np.bitwise_xor.reduce(word)
+        target, slack = int(rng.integers(degree)), rng.integers(0, 9, degree - 1)
+        largest = sorted(slack.tolist())
+        allowed = max(sum(w * s for w, s in zip(own, largest, strict=True)) for own in lists[target])
+        assert _most(tree.rows, place, word, tree.lift([word])[0], target, slack) <= allowed + 1e-6
+
+
+def test_label_dependent_weights_are_far_below_the_generic_ones():
+    """A check of eight symbols over F_4: 765 in place of 27,711; the LP's own worst case is 159."""
+    lists = _tree_lists(8)
+    assert {max(map(sum, own)) for own in lists} == {765}
+    assert sum(weights(tree_nodes(8), [9] * 6, "z0")) == 4 * 9**4 + 2 * 9**3 + 9 == 27711
+    assert set.union(*_tree_lists(8, lambda sharper: [])) == {tuple(weights(tree_nodes(8), [9] * 6, "z0"))}
+    words = [w for w in itertools.product((0, 1), repeat=8) if sum(w) % 2 == 0]
+    assert 100 < _worst_amplification(8, words[::16], range(8)) <= 159 + 1e-6
+
+
+@pytest.mark.exhaustive
+def test_the_worst_amplification_of_a_tree_is_159():
+    """Over all words and leaves; two labels add up to q - 1 in pairs, so words of labels 0 and 1 suffice."""
+    words = [w for w in itertools.product((0, 1), repeat=8) if sum(w) % 2 == 0]
+    assert _worst_amplification(8, words, range(8)) == pytest.approx(159)
+
+
+def test_false_sharper_weights_are_refused():
+    """A weight that is too small, a tuple outside the relation, or a wrong number of weights is refused."""
+    place = Embedding(4)
+    rows = encode(Relation.check(3, place)).rows
+    gadget, local = Gadget("check", 3, place), (rows.A, rows.b)
+    labels, target, own, combination = find_sharper(gadget, local)[0]
+    assert check_sharper(gadget, local, [[labels, target, own, combination]])
+    for wrong in (
+        [labels, target, [own[0] - 1, own[1]], combination],
+        [labels, target, [-1, own[1]], combination],
+        [labels, target, [0.5, own[1]], combination],
+        [labels, target, own[:1], combination],
+        [labels, 3, own, combination],
+        [[1, 1, 1], target, own, combination],
+        [labels, target, own, (combination[0], combination[1], 0)],
+    ):
+        with pytest.raises(CertificateError):
+            check_sharper(gadget, local, [wrong])

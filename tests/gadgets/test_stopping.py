@@ -95,6 +95,49 @@ def test_the_search_agrees_with_a_mixed_integer_program(text):
     assert code.stopping_distance().value == mip(code)
 
 
+def satisfiable_below(code, most):
+    """Return whether sympy's SAT solver finds a non-empty stopping set of at most so many variables.
+
+    x_v is true for the chosen variables; s_(i, j) is true if more than j of the first i + 1 are chosen.
+    """
+    from sympy import And, Not, Or, Symbol
+    from sympy.logic.inference import satisfiable
+
+    x = [Symbol(f"x{v}") for v in range(code.K)]
+    s = [[Symbol(f"s{v}_{j}") for j in range(most + 1)] for v in range(code.K)]
+    clauses = [Or(*x)]
+    for check in code.checks:
+        clauses += [Or(Not(x[v]), *(x[u] for u in check if u != v)) for v in check]
+    for v in range(code.K):
+        clauses += [Or(Not(x[v]), s[v][0]), Not(s[v][most])]
+        if v:
+            clauses += [Or(Not(s[v - 1][j]), s[v][j]) for j in range(most + 1)]
+            clauses += [Or(Not(x[v]), Not(s[v - 1][j - 1]), s[v][j]) for j in range(1, most + 1)]
+    model = satisfiable(And(*clauses), algorithm="dpll2")
+    if not model:
+        return False
+    chosen = [v for v in range(code.K) if model.get(x[v])]
+    assert 0 < len(chosen) <= most
+    assert code.is_stopping_set(chosen)
+    return True
+
+
+@pytest.mark.filterwarnings("ignore::lp_gadgets.tanner.WeakGraphWarning")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "geometry:Fano", "geometry:EG(2,4)", "geometry:GQ(2,2)", "biregular:16", "biregular:12:dv=3:dc=4",
+        "qc:16:seed=2", "peg:16:dv=3:dc=6", "peg:16:seed=1",
+    ],
+)  # fmt: skip
+def test_the_search_agrees_with_a_sat_solver(text):
+    """A stopping set of the distance exists, and none is smaller, says a SAT solver."""
+    code = TannerCode.from_text(text)
+    value = code.stopping_distance().value
+    assert satisfiable_below(code, value)
+    assert not satisfiable_below(code, value - 1)
+
+
 @pytest.mark.parametrize(
     ("text", "value"), [("qc:64", 8), ("peg:64", 7), ("qc:128", 12), ("peg:128:seed=1", 11)]
 )

@@ -1,14 +1,21 @@
 """Laws of private testers on hard instances: they are right on both sides of the promise."""
 
 from fractions import Fraction
+from itertools import product
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError
 from geomdp.privacy.sampler import SimSampler
 from geomdp.testers.base import Setting
 from geomdp.testers.curator import Curator
 from lp_gadgets.instance import HardInstance
 from lp_gadgets.tanner import TannerCode
+from lp_gadgets.tester import CertifiedHistograms, labelings_bound
 from lp_gadgets.thresholds import ThresholdInstance
 
 
@@ -34,3 +41,79 @@ def test_a_threshold_tester_on_a_hard_instance(i, j):
     tester = Curator(Setting(inst.domain, 200, 200, Fraction(1), Fraction(1, 10**7), classes="thresholds"))
     assert tester.resolution < inst.t
     assert all(_run(tester, inst.encode(i, j), seed) == ("Match" if i < j else "Far") for seed in range(5))
+
+
+SMALL_CODES = {
+    "repetition": (TannerCode(2, ((0, 1),)), 2, 300),
+    "fano": (TannerCode.geometry("Fano"), 2, 500),
+    "fano-4": (TannerCode.geometry("Fano"), 4, 500),
+    "quadrangle": (TannerCode.geometry("GQ(2,2)"), 2, 500),
+    "plane": (TannerCode.geometry("PG(2,4)"), 2, 2000),
+}
+
+
+def _certified(name, beta=Fraction(1, 10**4), **options):
+    code, q, L = SMALL_CODES[name]
+    inst = HardInstance(code, q, J=L * code.stopping_distance().value, L=L, embedding="cube")
+    return inst, CertifiedHistograms(Setting(inst.domain, inst.n, inst.n, Fraction(1), beta), **options)
+
+
+@pytest.mark.parametrize("name", SMALL_CODES)
+def test_two_noisy_histograms_tell_the_value_of_a_code(name):
+    """Without a curator, an interval for opt of noisy histograms says Match for F = 0 and Far for F = 1."""
+    inst, tester = _certified(name)
+    assert not tester.trusted
+    assert tester.resolution < inst.gap
+    for F in (0, 1):
+        samples = inst.encode(*inst.words(F, 1))
+        for seed in range(2):
+            found = tester.converse(*samples, *SimSampler(seed).spawn(2))
+            assert found.verdict == ("Far" if F else "Match")
+            low, top = found.opt_interval
+            assert low <= F * inst.gap <= top
+            assert [m.epsilon for m in found.transcript.messages] == [1, 1]
+
+
+def test_the_interval_of_a_small_domain_is_the_exact_optimum():
+    """Where the first look ends, the interval is a point: the best of all halfspaces with small weights."""
+    inst, tester = _certified("repetition")
+    X = inst.domain.points
+    weights = np.array(list(product((-2, -1, 0, 1, 2), repeat=7)))
+    labelings = np.unique(
+        np.where(X @ np.column_stack([weights, np.full(len(weights), 2)]).T >= 0, 1, -1), axis=1
+    )
+    v = sum(s.net for s in inst.encode([1], [1])) + SimSampler(3).discrete_laplace(Fraction(3), len(X))
+    (low, top), best = tester.bounds(v)
+    assert low == top
+    assert top == 2 * inst.n - int((v @ labelings).max())
+    assert top == 2 * inst.n - int(np.where(X @ np.array(best.weights) >= 0, 1, -1) @ v)
+
+
+def test_no_time_means_inconclusive_or_right():
+    """Whatever the time limit, a verdict other than Inconclusive is backed by a certified bound."""
+    for limit in (0, 0.01, 0.2):
+        inst, tester = _certified("quadrangle", time_limit=limit)
+        for F in (0, 1):
+            found = tester.converse(*inst.encode(*inst.words(F, 1)), *SimSampler(5).spawn(2))
+            assert found.verdict in ("Inconclusive", "Far" if F else "Match")
+    for wrong in (-1, "x"):
+        with pytest.raises(ArgumentError, match="time_limit"):
+            _certified("repetition", time_limit=wrong)
+
+
+@given(
+    st.lists(st.lists(st.integers(-2, 2), min_size=2, max_size=2), min_size=1, max_size=7, unique_by=tuple)
+)
+@settings(max_examples=60, deadline=None)
+def test_labelings_are_no_more_than_their_bound(points):
+    """On any points, opposite and zero ones included, at most the bounded number of labelings occurs."""
+    X = np.array(points)
+    grid = np.array([(a, b) for a in range(-6, 7) for b in range(-6, 7)])
+    found = {tuple(row) for row in (X @ grid.T >= 0).T.tolist()}
+    assert len(found) <= labelings_bound(Domain(points))
+
+
+def test_refused_classes_name_the_argument():
+    """A tester for halfspaces refuses thresholds."""
+    with pytest.raises(ArgumentError, match="classes"):
+        CertifiedHistograms(Setting(Domain.line(9), 5, 5, Fraction(1), classes="thresholds"))

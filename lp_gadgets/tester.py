@@ -1,0 +1,207 @@
+r"""A private tester for the domains of hard instances: noisy histograms, and a certified interval decides.
+
+Hard instances live in dimensions where an exact sweep over all halfspaces is out of reach, and their domains
+hold x and -x, so that no open halfspace contains them. Both obstacles only concern the public part of the
+histogram protocol:
+
+* The parties release noisy net counts, as in :class:`geomdp.testers.histogram.TwoHistograms`; what follows
+  is post-processing. So opt of the noisy counts need not be found: any certified interval around it is as
+  private, and it decides as soon as it lies on one side of the cut.
+* The union bound needs a bound on the number of labelings only, see :func:`labelings_bound`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.classifier import Halfspace
+from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, check_choice, check_fraction
+from geomdp.core.sample import Sample
+from geomdp.privacy.budget import Budget
+from geomdp.privacy.sampler import Sampler, noise_scale
+from geomdp.protocol.transcript import Transcript
+from geomdp.testers.base import Finding, Interval, Setting, Tester
+from geomdp.testers.histogram import HistogramParty, received, weighted
+from geomdp.testers.histogram_law import FieldNoise
+
+#: Seconds of the first look at all cells.
+FIRST_LOOK = 1.0
+
+
+def labelings_bound(domain: Domain) -> int:
+    """Return a bound on the labelings of a domain by x -> +1 iff <w, x> >= 0, whatever its points.
+
+    On finitely many points <w, x> >= 0 and <w, x> + c > 0 agree for some c > 0, so every labeling is one of
+    the points (x, 1) that no hyperplane of (w, c) touches: at most 2 sum_{i < d'} C(m - 1, i), where d' is
+    the dimension of these points, d + 1 [Cover 1965]. Where a coordinate is positive on all points, adding it
+    moves them off the hyperplane already, and d' = d.
+
+    Example:
+        >>> labelings_bound(Domain([[1], [-1], [0]]))  # the true labelings: +-+, -++, +++
+        6
+        >>> labelings_bound(Domain.grid([("x", 0, 1, 4)]))
+        8
+    """
+    dimensions = domain.d + (0 if domain.pointed else 1)
+    return 2 * sum(math.comb(domain.m - 1, i) for i in range(min(dimensions, domain.m)))
+
+
+class CertifiedHistograms(Tester):
+    """Both parties release noisy histograms; a certified interval for opt of their sum decides.
+
+    With v the noisy net counts of both parties and W = n_A + n_B - max_h <h, v>, twice the noisy estimate of
+    opt, let [W_low, W_top] be a certified interval for W. The cut is c = 2 t0 + q1, the answer Far if
+    W_low >= c, Match if W_top < c, and Inconclusive if the time does not suffice for either.
+
+    * If opt <= t0, W is at most 2 t0 plus the noise of the best classifier, which reaches q1 with probability
+      at most beta: the answer is not Far.
+    * If opt >= t, W >= 2 t minus the largest noise of any labeling, which reaches q2 with probability at most
+      beta, by the union bound: with 2 t - (q2 - 1) >= c the answer is not Match.
+
+    Privacy note. Precondition: net counts of integer records, see
+    :class:`geomdp.testers.histogram.HistogramParty`; each party releases one noisy histogram, at the cost of
+    epsilon. The interval, the verdict and the time that they take are functions of these two messages and of
+    public numbers. Conclusion: each party's transcript is epsilon-DP, whatever the other does and whether the
+    solver ends or not. (A message with the exact minimum, as in
+    :class:`geomdp.testers.histogram.OneWay`, has no such freedom: the end of an interval has no bounded
+    sensitivity.)
+
+    Args:
+        setting: the public setting, of class "halfspaces".
+        time_limit: seconds for the certified interval.
+
+    Raises:
+        ArgumentError: when the class is another one, or the time limit is no number >= 0.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), q=2, J=4000, L=1000)
+        >>> tester = CertifiedHistograms(Setting(inst.domain, inst.n, inst.n, Fraction(1)))
+        >>> tester.resolution < inst.gap, tester.guarantee
+        (True, 'unless-inconclusive')
+    """
+
+    name = "certified-histograms"
+    guarantee = "unless-inconclusive"
+
+    def __init__(self, setting: Setting, time_limit: float = 60.0) -> None:
+        check_choice("classes", setting.classes, ("halfspaces",))
+        super().__init__(setting)
+        self.time_limit = float(check_fraction("time_limit", time_limit))
+        if self.time_limit < 0:
+            raise ArgumentError("time_limit", "a number of seconds >= 0", time_limit)
+        self._noise = FieldNoise(setting.domain, "halfspaces", noise_scale(2, setting.epsilon), fields=2)
+        self._cut = 2 * setting.tolerance + self._up(setting.beta)
+        self.resolution = setting.tolerance + max(
+            1, math.ceil((self._up(setting.beta) + self._down(setting.beta) - 1) / 2)
+        )
+
+    @cached_property
+    def _labelings(self) -> int:
+        return labelings_bound(self.setting.domain)
+
+    def _up(self, level: Fraction) -> int:
+        """Return q1: the noise of one fixed classifier reaches it with probability at most the level."""
+        return self._noise.single(level)
+
+    def _down(self, level: Fraction) -> int:
+        """Return q2: the largest noise of any labeling reaches it with probability at most the level."""
+        return self._noise.single(level / self._labelings)
+
+    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
+        """Run the protocol once."""
+        setting = self.setting
+        transcript = Transcript(
+            {
+                "tester": self.name,
+                "domain": setting.domain.fingerprint,
+                "classes": setting.classes,
+                "epsilon": str(setting.epsilon),
+                "beta": str(setting.beta),
+                "tolerance": setting.tolerance,
+                "n": [setting.n_alice, setting.n_bob],
+                "cut_doubled": self._cut,
+            }
+        )
+        v = np.zeros(setting.domain.m, dtype=np.int64)
+        for name, sample, sampler in (("Alice", S_A, alice), ("Bob", S_B, bob)):
+            HistogramParty(name, sample, sampler, Budget(setting.epsilon)).histogram(transcript, setting)
+            v += received(transcript, setting)
+        (low, top), classifier = self.bounds(v)
+        verdict = "Far" if low >= self._cut else "Match" if top < self._cut else "Inconclusive"
+        return Finding(verdict, transcript, classifier, self._interval(low, top))
+
+    def bounds(self, v: NDArray[np.int64]) -> tuple[Interval, Halfspace]:
+        """Return a certified interval for W of noisy net counts, tight enough to decide if time allows.
+
+        A first look at all cells ends with the optimum where the domain is small. Then only the cells count
+        that are heavy: a mistake on any of them alone exceeds the cut. Mistakes on some of the cells are a
+        lower bound for all, so it says Far that no halfspace gets all heavy cells right; a halfspace that
+        does is recounted on all cells. Where this does not decide, the optimisation over all cells goes on.
+
+        Args:
+            v: (m,) the sum of both parties' noisy net counts; public.
+
+        Returns:
+            (W_low, W_top), and a halfspace that attains W_top.
+        """
+        setting = self.setting
+        sample = weighted(setting, v)
+        base = setting.n_alice + setting.n_bob - sample.n
+        heavy = weighted(setting, np.where(2 * np.abs(v) >= self._cut - base, v, 0))
+        deadline = time.monotonic() + self.time_limit
+        low, top, best = base, base + 2 * sample.n, Halfspace((0,) * setting.domain.d)
+        enough = (self._cut - base + 1) // 2
+        for part, seconds, wanted in (
+            (sample, min(FIRST_LOOK, self.time_limit), sample.n + 1),
+            (heavy, self.time_limit / 2, enough),
+            (sample, self.time_limit, enough),
+        ):
+            lower, found = _bounded(part, min(seconds, deadline - time.monotonic()), wanted)
+            low = max(low, base + 2 * lower)
+            wrong = top if found is None else base + 2 * found.mistakes(sample)
+            if found is not None and wrong < top:
+                top, best = wrong, found
+            if low >= self._cut or top < self._cut:
+                break
+        return (low, top), best
+
+    def _interval(self, low: int, top: int) -> Interval:
+        """Return the 1 - beta confidence interval for opt, each end at beta / 2."""
+        level, most = self.setting.beta / 2, self.setting.largest_opt
+        lower = -((self._up(level) - 1 - low) // 2)
+        upper = (top + self._down(level) - 1) // 2
+        lower = min(max(lower, 0), most)
+        return lower, min(max(upper, lower), most)
+
+
+class _EnoughError(Exception):
+    """The lower bound that was asked for is certain."""
+
+
+def _bounded(sample: Sample, seconds: float, enough: int) -> tuple[int, Halfspace | None]:
+    """Return a certain lower bound on opt, and a halfspace unless the bound was enough before the end."""
+    from geomdp.opt.halfspace import opt_halfspace
+
+    best = 0
+
+    def watch(_: float, lower: int, __: int) -> None:
+        nonlocal best
+        best = max(best, lower)
+        if best >= enough:
+            raise _EnoughError
+
+    try:
+        result = opt_halfspace(sample, time_limit=max(0.0, seconds), watch=watch)
+    except _EnoughError:
+        return best, None
+    found = result.classifier
+    return max(best, result.lower), found if isinstance(found, Halfspace) else None

@@ -27,7 +27,17 @@ from geomdp.opt.result import OptResult as OptResult
 from geomdp.opt.threshold import opt_threshold as opt_threshold
 from geomdp.opt.verifier import verify as verify
 from geomdp.testers.base import Outcome as Outcome
+from geomdp.testers.base import install_page
 from geomdp.testers.plan import Plan as Plan
 from geomdp.testers.plan import plan as plan
 
 __version__ = "0.1.0"
+
+
+def _page(outcome: Outcome) -> str:
+    from geomdp.report.page import report_html
+
+    return report_html(outcome)
+
+
+install_page(_page)

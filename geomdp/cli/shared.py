@@ -55,7 +55,7 @@ def check_writable(name: str, path: Path | None, inputs: list[Path]) -> None:
     mend = "Nothing that exists is overwritten but an earlier result with the same kind of name."
     if str(path) in ("-", "", ".") or path.is_dir() or not os.access(path.parent, os.W_OK):
         raise ArgumentError(name, "a file in a folder that can be written", repr(str(path)))
-    kinds = {".json", ".npz"} if name != "plot" else {".png", ".pdf", ".svg"}
+    kinds = {"plot": {".png", ".pdf", ".svg"}, "report": {".html"}}.get(name, {".json", ".npz"})
     if path.exists() and (not path.is_file() or path.suffix not in kinds):
         raise ArgumentError(name, "a path that does not exist yet", repr(str(path)), mend)
     if any(path.exists() and other.exists() and path.samefile(other) for other in inputs):

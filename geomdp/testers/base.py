@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -149,6 +149,15 @@ class Tester(ABC):
         """Run the protocol once and return what its transcript says."""
 
 
+#: What writes an outcome as a page for people. Rooms import downwards only, so the package puts it here.
+_PAGES: list[Callable[[Outcome], str]] = []
+
+
+def install_page(render: Callable[[Outcome], str]) -> None:
+    """Set the function that :meth:`Outcome.report` calls; the package does this when it is imported."""
+    _PAGES[:] = [render]
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The result of one private run.
@@ -183,6 +192,14 @@ class Outcome:
     def epsilon_spent(self) -> Fraction:
         """The larger of the two parties' exact privacy losses; at most epsilon."""
         return max(self.spent.values(), default=Fraction(0))
+
+    def report(self) -> str:
+        """Return one self-contained HTML page about the run, for the analysts of both parties.
+
+        It is a function of this outcome, which holds public and released values only; equal outcomes give
+        equal pages.
+        """
+        return _PAGES[0](self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as JSON values; exact fractions appear as numbers and, by party, as text."""

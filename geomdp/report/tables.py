@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from geomdp.core.classifier import Halfspace, Threshold
 from geomdp.core.domain import Domain
+from geomdp.report.markup import clean
+from geomdp.report.words import rule_in_levels, rule_in_units, verdict_meaning
 from geomdp.testers.base import GUARANTEES, Outcome, Setting
+
+#: Longer texts are cut off.
+_LONGEST = 2000
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,9 +32,8 @@ def plan_table(plan: Plan) -> Table:
         if row.trusted:
             usable += " (needs a trusted third party)"
         mark = "* " if row is best else "  "
-        table.add_row(
-            mark + row.name, "-" if row.resolution is None else str(row.resolution), row.guarantee, usable
-        )
+        resolution = "-" if row.resolution is None else str(row.resolution)
+        _add(table, mark + row.name, resolution, row.guarantee, usable)
     return table
 
 
@@ -59,12 +63,7 @@ def plan_notes(plan: Plan) -> list[str]:
 def outcome_table(outcome: Outcome) -> Table:
     """Return a private outcome as a rich table."""
     table = _table("Private verdict", ["", ""])
-    setting = outcome.setting
-    meaning = {
-        "Match": f"opt < {outcome.resolution}: no conflict of {outcome.resolution} records or more",
-        "Far": f"opt > {setting.tolerance}: every classifier errs on more than {setting.tolerance} records",
-        "Inconclusive": "the public budget check stopped the run; no statement about opt",
-    }[outcome.verdict]
+    setting, meaning = outcome.setting, verdict_meaning(outcome)
     rows: list[tuple[str, str]] = [
         ("verdict", outcome.verdict),
         ("it says", meaning if outcome.certified else "nothing certain: forced below the certified size"),
@@ -88,7 +87,7 @@ def outcome_table(outcome: Outcome) -> Table:
     if outcome.simulated:
         rows.append(("SIMULATED", "seeded noise: this run protects nobody"))
     for name, text in rows:
-        table.add_row(name, text)
+        _add(table, name, text)
     return table
 
 
@@ -97,10 +96,10 @@ def opt_table(result: OptResult, domain: Domain) -> Table:
     title = "Exact optimum (not private)" if result.optimal else "Bounds on the optimum (not private)"
     table = _table(title, ["", ""])
     value = str(result.upper) if result.optimal else f"between {result.lower} and {result.upper}"
-    table.add_row("opt", f"{value} of {result.n} records")
+    _add(table, "opt", f"{value} of {result.n} records")
     if result.classifier is not None:
-        table.add_row("classifier", classifier_sentence(result.classifier, domain))
-    table.add_row("method", f"{result.method}, {result.seconds:.3g} s")
+        _add(table, "classifier", classifier_sentence(result.classifier, domain))
+    _add(table, "method", f"{result.method}, {result.seconds:.3g} s")
     return table
 
 
@@ -114,39 +113,30 @@ def setting_sentence(setting: Setting) -> str:
 
 
 def classifier_sentence(classifier: Halfspace | Threshold, domain: Domain) -> str:
-    """Return a classifier as a rule in the grid's own columns and levels.
+    """Return a classifier as its exact rule in levels, with the rounded rule in the columns' units.
 
     Example:
         >>> D = Domain.grid([("age", 0, 90, 10), ("dose", 0, 1, 5)])
         >>> classifier_sentence(Halfspace((2, -1, -3)), D)
-        '+ iff 2*level(age) - 1*level(dose) - 3 >= 0'
-        >>> classifier_sentence(Threshold(3), Domain.grid([("age", 0, 90, 10)]))
-        '+ iff level(age) >= 3  (age about 30)'
+        '+ iff 2*level(age) - 1*level(dose) - 3 >= 0  (about: 0.05*age - dose >= 0.75)'
     """
-    if isinstance(classifier, Threshold):
-        if domain.features is None:
-            return f"+ iff rank >= {classifier.theta}"
-        axis = domain.features[0]
-        if classifier.theta >= axis.levels:
-            return "- everywhere"
-        about = f"{axis.name} about {axis.value(classifier.theta):g}"
-        return f"+ iff level({axis.name}) >= {classifier.theta}  ({about})"
-    if domain.features is None:
-        return f"+ iff <w, x> >= 0, w = {list(classifier.weights)}"
-    names = [f"*level({axis.name})" for axis in domain.features] + [""]
-    terms = [(w, name) for w, name in zip(classifier.weights, names, strict=True) if w]
-    if not terms:
-        return "+ everywhere"
-    text = "".join(f" {'-' if w < 0 else '+'} {abs(w)}{name}" for w, name in terms)
-    return f"+ iff {text.removeprefix(' + ').strip()} >= 0"
+    text, units = rule_in_levels(classifier, domain), rule_in_units(classifier, domain)
+    return text if units is None else f"{text}  (about: {units.removeprefix('+ iff ')})"
 
 
 def data_notes(rows: Iterable[tuple[str, Any]]) -> Table:
     """Return facts about one file, for its holder's eyes, as a rich table."""
     table = _table("For the holder of this file only", ["", ""])
     for name, value in rows:
-        table.add_row(name, str(value))
+        _add(table, name, str(value))
     return table
+
+
+def _add(table: Table, *cells: str) -> None:
+    """Add a row of plain text: brackets are no mark-up, and control characters never reach the terminal."""
+    from rich.text import Text
+
+    table.add_row(*(Text(clean(cell, _LONGEST)) for cell in cells))
 
 
 def _spending(outcome: Outcome) -> str:
@@ -166,8 +156,13 @@ def _interval(interval: tuple[int, int]) -> str:
 def _table(title: str, columns: list[str]) -> Table:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD if any(columns) else box.SIMPLE)
+    table = Table(
+        title=Text(clean(title, _LONGEST)),
+        title_justify="left",
+        box=box.SIMPLE_HEAD if any(columns) else box.SIMPLE,
+    )
     table.show_header = any(columns)
     for column in columns:
         table.add_column(column, overflow="fold")

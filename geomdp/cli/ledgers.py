@@ -1,0 +1,90 @@
+"""Runs that are charged to ledgers, for the command assess."""
+
+from __future__ import annotations
+
+import contextlib
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from geomdp.core.errors import ArgumentError, BudgetError, check_epsilon
+
+if TYPE_CHECKING:
+    from geomdp.core.sample import Sample
+    from geomdp.testers.base import Outcome
+    from geomdp.testers.plan import PlanRow
+
+
+def check_ledgers(
+    ledgers: dict[str, Path | None], budget: str | None, session: str | None, seed: int | None
+) -> dict[str, Path]:
+    """Return the ledgers that were named, by party, after checking the options that belong to them."""
+    named = {party: path for party, path in ledgers.items() if path is not None}
+    if not named:
+        for name, value in (("budget", budget), ("session", session)):
+            if value is not None:
+                raise ArgumentError(
+                    name, "left out without a ledger", repr(value), "Add --ledger-a or --ledger-b."
+                )
+        return {}
+    if seed is not None:
+        mend = "A simulated run protects nobody and may not be released."
+        raise ArgumentError("seed", "left out with a ledger", str(seed), mend)
+    if len(named) == 2 and named["Alice"].absolute() == named["Bob"].absolute():
+        mend = "Each party keeps its own."
+        raise ArgumentError("ledger-b", "another file than ledger-a", repr(str(named["Bob"])), mend)
+    return named
+
+
+def run_with_ledgers(
+    row: PlanRow,
+    samples: tuple[Sample, Sample],
+    tables: dict[str, Path],
+    ledgers: dict[str, Path],
+    *,
+    budget: str | None,
+    session: str | None,
+    force_uncertified: bool,
+) -> tuple[Outcome, dict[str, Any]]:
+    """Run once on the parties' ledgers; return the outcome, and JSON values that say what the ledgers hold.
+
+    Without a name the session is called after the public parameters, so the same request gets the same answer
+    again, at no cost.
+    """
+    from geomdp.privacy.ledger import Ledger
+    from geomdp.testers.ledgered import STEP, budget_of, request_of, run_ledgered
+
+    asked = None if budget is None else check_epsilon(budget, "budget")
+    for party, path in ledgers.items():
+        _check_new(path, asked, budget_of(row, party))
+    name = request_of(row)[:16] if session is None else session
+    with contextlib.ExitStack() as open_files:
+        opened, sessions = {}, {}
+        for party, path in ledgers.items():
+            opened[party] = open_files.enter_context(Ledger(path, budget=asked))
+            records = opened[party].fingerprint(tables[party])
+            sessions[party] = open_files.enter_context(opened[party].session(name, records=records))
+        resent = any(s.stored(STEP) is not None for s in sessions.values())
+        outcome = run_ledgered(row, *samples, sessions, force_uncertified=force_uncertified)
+        accounts = {
+            party: {"budget": str(ledger.budget), "spent": str(ledger.spent), "left": str(ledger.left)}
+            for party, ledger in opened.items()
+        }
+    return outcome, {"ledgers": accounts, "session": name, "resent": resent}
+
+
+def ledger_notes(account: dict[str, Any]) -> list[str]:
+    """Return what the ledgers hold as sentences."""
+    lines = [
+        f"Ledger of {party}: {held['spent']} of {held['budget']} spent, {held['left']} left."
+        for party, held in account["ledgers"].items()
+    ]
+    if account["resent"]:
+        lines.append("This is the answer that was released before: nothing was drawn or spent.")
+    return lines
+
+
+def _check_new(path: Path, asked: Fraction | None, cost: Fraction) -> None:
+    """Refuse a run that a new ledger could not cover before its file is made."""
+    if asked is not None and not path.exists() and cost > asked:
+        raise BudgetError(f"A run of epsilon = {cost} exceeds the budget of {asked}. Nothing was drawn.")

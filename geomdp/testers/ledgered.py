@@ -1,0 +1,192 @@
+"""A run that is charged to the parties' ledgers: refused before anything is drawn, and answered once.
+
+Proof note. Precondition: a tester's messages cost a party at most its budget, whatever the other one sends,
+and the transcript states what they cost (each tester's own note). Before the run each party's ledger reserves
+that budget; after it, and before anything is returned, each ledger stores the outcome with the loss that the
+transcript states, a function of released messages. The outcome is a function of the transcript and of public
+facts. So a run is one step of a session in the sense of :mod:`geomdp.privacy.ledger`, for each party. If a
+crash comes between the two stores, the outcome in the first ledger is the one that counts: it is stored in
+the second, and nothing is drawn again. Conclusion: all outcomes that were ever returned cost each party at
+most its ledger's budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from geomdp.core.classifier import Halfspace, Threshold
+from geomdp.core.errors import ArgumentError
+from geomdp.core.sample import Sample
+from geomdp.privacy.ledger import Session
+from geomdp.privacy.ledger_file import LedgerError
+from geomdp.protocol.transcript import PARTIES, Message, Transcript
+from geomdp.testers.base import Interval, Outcome, Setting, check_samples, classifier_dict
+from geomdp.testers.plan import PlanRow
+
+#: The one step of a session.
+STEP = "run"
+
+
+def run_ledgered(
+    row: PlanRow,
+    S_A: Sample,
+    S_B: Sample,
+    sessions: Mapping[str, Session],
+    *,
+    force_uncertified: bool = False,
+) -> Outcome:
+    """Run a protocol once and charge it, or return the outcome that the sessions hold already.
+
+    Args:
+        row: the plan's row.
+        S_A, S_B: the parties' samples.
+        sessions: by party ("Alice", "Bob"), a live session on its ledger; a party without one is
+            not accounted for.
+        force_uncertified: as in :meth:`geomdp.testers.plan.PlanRow.run`.
+
+    Returns:
+        The outcome; the same one whenever the sessions are the same.
+
+    Raises:
+        ArgumentError: on bad samples or parties; nothing is charged.
+        InfeasibleError: when nothing is guaranteed here and the run is not forced; nothing is charged.
+        BudgetError: when a ledger cannot cover the run; nothing is charged to either.
+        LedgerError: when a session holds a run with other public parameters, or the two hold different runs.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from geomdp import Domain, plan
+        >>> from geomdp.privacy.ledger import Ledger
+        >>> D = Domain.grid([("age", 0, 90, 8)])
+        >>> S = Sample.from_counts(D, [0] * 4 + [90] * 4, [90] * 4 + [0] * 4)
+        >>> row = plan(D, n=S.n, epsilon=1).best
+        >>> with tempfile.TemporaryDirectory() as home, Ledger(Path(home) / "a", budget=3) as ledger:
+        ...     with ledger.session("first", records="a.csv") as session:
+        ...         outcome = run_ledgered(row, S, S, {"Alice": session})
+        ...         again = run_ledgered(row, S, S, {"Alice": session})
+        ...     (outcome == again, ledger.left)
+        (True, Fraction(2, 1))
+    """
+    unknown = set(sessions) - set(PARTIES)
+    if unknown or not sessions:
+        raise ArgumentError("sessions", "a session for Alice, Bob or both", f"{sorted(map(str, sessions))}")
+    setting = row.tester.setting
+    check_samples(setting, S_A, S_B)
+    if row.resolution is None or not (row.feasible or force_uncertified):
+        return row.run(S_A, S_B)  # raises, before anything is drawn
+    payload = _reserve(row, sessions)
+    if payload is None:
+        try:
+            outcome = row.run(S_A, S_B, force_uncertified=force_uncertified)
+            payload = pack(outcome)
+        except Exception:
+            for session in sessions.values():
+                session.fail(STEP)
+            raise
+    else:
+        outcome = unpack(payload, setting)
+    for name, session in sessions.items():
+        session.store(STEP, payload, outcome.spent[name])
+    return outcome
+
+
+def request_of(row: PlanRow) -> str:
+    """Return a hash (64 hex digits) of the public parameters of a run: the same request has the same hash."""
+    s = row.tester.setting
+    facts = [
+        row.name,
+        row.guarantee,
+        row.resolution,
+        s.domain.fingerprint,
+        s.n_alice,
+        s.n_bob,
+        str(s.epsilon),
+    ]
+    facts += [str(s.beta), s.labels, s.tolerance, s.classes, *(str(budget_of(row, name)) for name in PARTIES)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+
+def budget_of(row: PlanRow, party: str) -> Fraction:
+    """Return the most that a run can cost a party: epsilon, unless the tester was given unequal budgets."""
+    budgets = getattr(row.tester, "budgets", None)
+    return row.tester.setting.epsilon if budgets is None else Fraction(budgets[party])
+
+
+def pack(outcome: Outcome) -> bytes:
+    """Return an outcome as JSON bytes; the setting is left out, being the asker's."""
+    document = {
+        "verdict": outcome.verdict,
+        "tester": outcome.tester,
+        "resolution": outcome.resolution,
+        "guarantee": outcome.guarantee,
+        "certified": outcome.certified,
+        "trusted": outcome.trusted,
+        "spent": {name: str(value) for name, value in outcome.spent.items()},
+        "opt_interval": outcome.opt_interval,
+        "party_intervals": outcome.party_intervals,
+        "gap_interval": outcome.gap_interval,
+        "classifier": classifier_dict(outcome.classifier),
+        "transcript": outcome.transcript.to_dict(),
+    }
+    if outcome.simulated:
+        raise ArgumentError("outcome", "one of a real run", "a simulated one", "It may not be released.")
+    return json.dumps(document).encode()
+
+
+def unpack(payload: bytes, setting: Setting) -> Outcome:
+    """Return the outcome that :func:`pack` wrote."""
+    held: dict[str, Any] = json.loads(payload)
+    transcript = Transcript(held["transcript"]["parameters"])
+    for m in held["transcript"]["messages"]:
+        transcript.append(Message(m["sender"], m["kind"], m["payload"], Fraction(m["epsilon"])))
+    kind = held["classifier"] or {}
+    classifier: Halfspace | Threshold | None = None
+    if kind:
+        threshold = kind["kind"] == "threshold"
+        classifier = Threshold(kind["theta"]) if threshold else Halfspace(tuple(kind["weights"]))
+    return Outcome(
+        verdict=held["verdict"],
+        tester=held["tester"],
+        resolution=held["resolution"],
+        guarantee=held["guarantee"],
+        certified=held["certified"],
+        simulated=False,
+        trusted=held["trusted"],
+        setting=setting,
+        spent={name: Fraction(value) for name, value in held["spent"].items()},
+        opt_interval=_pair(held["opt_interval"]),
+        party_intervals={name: (low, high) for name, (low, high) in held["party_intervals"].items()},
+        gap_interval=_pair(held["gap_interval"]),
+        classifier=classifier,
+        transcript=transcript,
+    )
+
+
+def _reserve(row: PlanRow, sessions: Mapping[str, Session]) -> bytes | None:
+    """Reserve the run in every ledger, or in none; return the stored outcome, if there is one."""
+    request, held = request_of(row), set()
+    fresh: list[Session] = []
+    for name, session in sessions.items():
+        new = session.entry(STEP) is None
+        try:
+            stored = session.reserve(STEP, budget_of(row, name), request=request)
+        except Exception:
+            for other in fresh:
+                other.abandon(STEP)
+            raise
+        if new:
+            fresh.append(session)
+        if stored is not None:
+            held.add(stored)
+    if len(held) > 1:
+        raise LedgerError("The parties' ledgers hold different runs under these sessions; name a new one.")
+    return held.pop() if held else None
+
+
+def _pair(value: list[int] | None) -> Interval | None:
+    return None if value is None else (value[0], value[1])

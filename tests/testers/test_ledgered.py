@@ -1,0 +1,262 @@
+"""Laws of runs on ledgers: one answer per request, both parties or none, and no draw that is not covered."""
+
+import dataclasses
+import json
+import shutil
+from fractions import Fraction
+
+import pytest
+
+from geomdp import Domain, Sample, cli, plan
+from geomdp.core.errors import ArgumentError, BudgetError, InfeasibleError
+from geomdp.privacy.ledger import Ledger, Session
+from geomdp.privacy.ledger_file import LedgerError
+from geomdp.testers import plan as plans
+from geomdp.testers.base import Setting
+from geomdp.testers.histogram import OneWay
+from geomdp.testers.ledgered import budget_of, pack, request_of, run_ledgered, unpack
+from geomdp.testers.plan import PlanRow
+from geomdp.testers.tilted import OneWayTilted
+
+LINE = Domain.grid([("age", 0, 90, 16)])
+GRID = Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
+YOUNG = Sample.from_counts(LINE, [0] * 8 + [60] * 8, [60] * 8 + [0] * 8)
+LOW = Sample.from_counts(GRID, [40] * 8 + [0] * 8, [0] * 8 + [40] * 8)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
+
+
+@pytest.fixture
+def row():
+    """Return an analytic row on an ordered grid."""
+    return plan(LINE, n=YOUNG.n, epsilon=1).select("one-way", "analytic")
+
+
+@pytest.fixture
+def ledgers(tmp_path):
+    """Return a ledger for each party, with budgets 3 and 2."""
+    with Ledger(tmp_path / "a", budget=3) as a, Ledger(tmp_path / "b", budget=2) as b:
+        yield {"Alice": a, "Bob": b}
+
+
+def play(row, ledgers, sample=YOUNG, name="s", **options):
+    """Run on new sessions of these ledgers."""
+    sessions = {party: ledger.session(name, records=party) for party, ledger in ledgers.items()}
+    entered = []
+    try:
+        for session in sessions.values():
+            entered.append(session.__enter__())
+        return run_ledgered(row, sample, sample, sessions, **options)
+    finally:
+        for session in entered:
+            session.__exit__(None, None, None)
+
+
+def spent(ledgers):
+    """Return what each ledger has spent."""
+    return {party: ledger.spent for party, ledger in ledgers.items()}
+
+
+def test_outcomes_survive_the_ledger():
+    """What is read back equals what was stored, for every kind of transcript and classifier."""
+    rows = [(YOUNG, row) for row in plan(LINE, n=YOUNG.n, epsilon=4).testers]
+    rows += [(LOW, PlanRow(OneWay(Setting(GRID, LOW.n, LOW.n, 4))))]
+    for sample, row in rows:
+        if row.resolution is not None:
+            outcome = row.run(sample, sample, force_uncertified=True)
+            again = unpack(pack(outcome), row.tester.setting)
+            assert again == outcome
+            assert again.report() == outcome.report()
+            assert again.to_dict() == outcome.to_dict()
+
+
+def test_simulated_outcomes_are_not_stored(row):
+    """A seeded run has no place in a ledger."""
+    with pytest.raises(ArgumentError, match="simulated"):
+        pack(row.run(YOUNG, YOUNG, rng=0))
+
+
+def test_a_request_is_answered_once(row, ledgers):
+    """The same session gives the same outcome and costs nothing more; another one is drawn and charged."""
+    first = play(row, ledgers)
+    assert not first.simulated
+    assert play(row, ledgers) == first
+    assert spent(ledgers) == {"Alice": 1, "Bob": 1} == first.spent
+    assert play(row, ledgers, name="t").transcript != first.transcript
+    assert spent(ledgers) == {"Alice": 2, "Bob": 2}
+
+
+def test_a_run_that_one_party_cannot_afford_charges_neither(row, ledgers, monkeypatch):
+    """The third run exceeds Bob's budget: it is refused before a sampler exists, and Alice keeps hers."""
+    play(row, ledgers, name="1")
+    play(row, ledgers, name="2")
+    monkeypatch.setattr(plans, "_samplers", None)
+    with pytest.raises(BudgetError, match="0 of 2"):
+        play(row, ledgers, name="3")
+    assert spent(ledgers) == {"Alice": 2, "Bob": 2}
+    assert len(ledgers["Alice"].entries()) == 2
+
+
+def test_what_a_run_did_not_spend_is_given_back(ledgers):
+    """The charge is the loss that the transcript states, not the reserved one."""
+    few = Sample.from_counts(LINE, [0] * 15 + [1], [1] + [0] * 15)
+    row = plan(LINE, n=few.n, epsilon=1).select("interior-point")
+    outcome = play(row, ledgers, few, force_uncertified=True)
+    assert spent(ledgers) == {"Alice": 0, "Bob": 0} == outcome.spent
+    assert [e.reserved for ledger in ledgers.values() for e in ledger.entries()] == [1, 1]
+
+
+def test_unequal_budgets_are_reserved_as_they_are(ledgers):
+    """A tester with its own budgets reserves those, party by party."""
+    setting = Setting(LINE, YOUNG.n, YOUNG.n, 1, classes="thresholds")
+    row = PlanRow(OneWayTilted(setting, epsilon_alice=2, epsilon_bob=Fraction(1, 2)))
+    assert [budget_of(row, party) for party in ("Alice", "Bob")] == [2, Fraction(1, 2)]
+    play(row, ledgers, force_uncertified=True)
+    assert spent(ledgers) == {"Alice": 2, "Bob": Fraction(1, 2)}
+
+
+@pytest.mark.parametrize("killed", ["Alice", "Bob"])
+def test_a_crash_between_the_stores_leaves_one_outcome(row, ledgers, monkeypatch, killed):
+    """Whatever the first ledger holds is the outcome; where neither holds one, a new one is drawn."""
+    store, stored = Session.store, []
+
+    def crash(self, step, payload, epsilon=None):
+        if self.records == killed:
+            raise KeyboardInterrupt
+        stored.append(payload)
+        return store(self, step, payload, epsilon)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "store", crash)
+        with pytest.raises(KeyboardInterrupt):
+            play(row, ledgers)
+    assert spent(ledgers) == {"Alice": 1, "Bob": 1}
+    outcome = play(row, ledgers)
+    assert spent(ledgers) == {"Alice": 1, "Bob": 1}
+    assert [pack(outcome)] == (stored or [pack(outcome)])
+    assert [e.state for ledger in ledgers.values() for e in ledger.entries()] == ["released"] * 2
+
+
+def test_a_run_that_raises_stays_charged(row, ledgers, monkeypatch):
+    """An error in the middle of a run may tell something: the step is closed for both parties."""
+
+    def broken(*samples):
+        raise ValueError("in the middle")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(row.tester, "converse", broken)
+        with pytest.raises(ValueError, match="middle"):
+            play(row, ledgers)
+    assert spent(ledgers) == {"Alice": 1, "Bob": 1}
+    with pytest.raises(LedgerError, match="failed"):
+        play(row, ledgers)
+
+
+def test_what_is_refused_for_public_reasons_costs_nothing(row, ledgers):
+    """Too few records, another sample, other parties: nothing is charged."""
+    few = Sample.from_counts(LINE, [0] * 15 + [1], [1] + [0] * 15)
+    small = plan(LINE, n=few.n, epsilon=1).select("one-way", "analytic")
+    with pytest.raises(InfeasibleError):
+        play(small, ledgers, few)
+    with pytest.raises(ArgumentError, match="as planned"):
+        play(row, ledgers, few)
+    with pytest.raises(ArgumentError, match="sessions"):
+        run_ledgered(row, YOUNG, YOUNG, {})
+    with pytest.raises(ArgumentError, match="sessions"):
+        run_ledgered(row, YOUNG, YOUNG, {"Carol": None})
+    assert spent(ledgers) == {"Alice": 0, "Bob": 0}
+
+
+def test_ledgers_that_tell_of_different_runs_are_refused(row, ledgers):
+    """A session of Alice's and one of Bob's with the same name must hold the same run."""
+    for party, ledger in ledgers.items():
+        play(row, {party: ledger})
+    with pytest.raises(LedgerError, match="different runs"):
+        play(row, ledgers)
+
+
+def test_other_public_parameters_are_another_request(row, ledgers):
+    """A session answers its own request only, and requests differ wherever public parameters do."""
+    play(row, ledgers)
+    setting = row.tester.setting
+    others = [
+        dataclasses.replace(setting, tolerance=1),
+        dataclasses.replace(setting, beta=Fraction(1, 5)),
+        dataclasses.replace(setting, epsilon=Fraction(1, 2)),
+    ]
+    rows = [row, *(PlanRow(type(row.tester)(other)) for other in others)]
+    assert len({request_of(each) for each in rows}) == 4
+    with pytest.raises(LedgerError, match="another request"):
+        play(rows[1], ledgers)
+
+
+@pytest.fixture
+def assess(tmp_path, monkeypatch, capsys):
+    """Run `geomdp assess` on two small tables: (exit code, JSON or None, stderr)."""
+    grid, table = tmp_path / "grid.json", tmp_path / "t.csv"
+    grid.write_text(json.dumps(LINE.to_dict()), encoding="utf-8")
+    rows = [f"{age},{'old' if age > 45 else 'young'}" for age in range(0, 90, 6) for _ in range(60)]
+    table.write_text("age,who\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    shutil.copy(table, tmp_path / "u.csv")
+    command = ["geomdp", "assess", str(table), str(tmp_path / "u.csv"), "--grid", str(grid)]
+    command += ["--label", "who", "--positive", "old", "--guarantee", "analytic", "--json"]
+
+    def run(*tail):
+        monkeypatch.setattr("sys.argv", [*command, *map(str, tail)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, json.loads(out) if out else None, err
+
+    return run
+
+
+def test_the_command_line_keeps_ledgers(assess, tmp_path):
+    """A request is charged to both ledgers and answered again for nothing; a budget is never exceeded."""
+    a, b = tmp_path / "a.ledger", tmp_path / "b.ledger"
+    files = ["--ledger-a", a, "--ledger-b", b]
+    code, first, _ = assess("--epsilon", 2, *files, "--budget", 3)
+    assert code == 0
+    assert first["ledgers"]["Alice"] == first["ledgers"]["Bob"] == {"budget": "3", "spent": "2", "left": "1"}
+    assert not first["resent"]
+    assert assess("--epsilon", 2, *files)[1] == first | {"resent": True}
+    for options in ([*files, "--session", "again"], ["--ledger-a", a, "--session", "x"]):
+        code, answer, err = assess("--epsilon", 2, *options)
+        assert (code, answer) == (2, None)
+        assert "1 of 3" in err
+    code, second, _ = assess("--epsilon", 1, *files)
+    assert (code, second["ledgers"]["Bob"]["left"]) == (0, "0")
+    assert second["session"] != first["session"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--ledger-a", "A", "--ledger-b", "A", "--budget", 3], "another file than ledger-a"),
+        (["--ledger-a", "A", "--budget", 3, "--seed", 1], "'seed' must be left out"),
+        (["--budget", 3], "'budget' must be left out"),
+        (["--session", "x"], "'session' must be left out"),
+        (["--ledger-a", "A"], "given for a new ledger"),
+        (["--ledger-a", "A", "--budget", "1/2"], "exceeds the budget of 1/2"),
+        (["--ledger-a", "A", "--budget", "-1"], "budget"),
+        (["--ledger-a", "A", "--budget", 3, "--session", ""], "printable"),
+    ],
+)
+def test_bad_ledger_options_are_refused(assess, tmp_path, options, words):
+    """Options that contradict each other end with one sentence, and no answer."""
+    listed = [tmp_path / "A" if option == "A" else option for option in options]
+    code, answer, err = assess("--epsilon", 1, *listed)
+    assert (code, answer) == (2, None)
+    assert words in err
+
+
+def test_a_table_is_no_ledger(assess, tmp_path):
+    """A ledger option that names a table leaves the table as it was."""
+    content = (tmp_path / "t.csv").read_bytes()
+    code, answer, err = assess("--epsilon", 1, "--ledger-a", tmp_path / "t.csv", "--budget", 3)
+    assert (code, answer) == (2, None)
+    assert "no ledger" in err
+    assert (tmp_path / "t.csv").read_bytes() == content

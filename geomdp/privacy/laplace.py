@@ -58,9 +58,10 @@ def dlap_quantile(p: Fraction | float, scale: Fraction | int) -> int:
     target = float(p) * (1 - 1e-12)
     if not 0 < target < 1:
         raise ArgumentError("p", "a number with 0 < p < 1", describe(p))
-    q = max(1, math.ceil(-float(check_positive(scale)) * math.log(target)) + 1)
-    while q > 1 and dlap_sf(q - 1, scale) <= target:
-        q -= 1
+    below, q = 0, max(1, math.ceil(-float(check_positive(scale)) * math.log(target)) + 1)
+    while q - below > 1:  # P(Z >= q) <= p holds throughout, and fails at `below` or that is 0
+        middle = (below + q) // 2
+        below, q = (below, middle) if dlap_sf(middle, scale) <= target else (middle, q)
     return q
 
 

@@ -57,12 +57,17 @@ def _integral(accept: Sequence[Number], sizes: Sequence[int]) -> Number:
 
 
 def _times(poly: list[Number], a: Number) -> list[Number]:
-    """Return the coefficients of poly(u) (1 - u a)."""
+    """Return the coefficients of poly(u) (1 - u a); enclosures are kept short, outward."""
     result = list(poly)
     result.append(a * 0)
     for k, c in enumerate(poly):
-        result[k + 1] = result[k + 1] - c * a
+        result[k + 1] = _short(result[k + 1] - c * a)
     return result
+
+
+def _short(value: Number) -> Number:
+    # coefficients grow at most like 2^N while the integral is at least 1/(N + 1): 512 bits serve hundreds
+    return value.outward(512) if isinstance(value, Interval) else value
 
 
 def pf_pmf(

@@ -109,18 +109,26 @@ class Crossing:
             >>> Crossing(20, Fraction(10), Fraction(20)).draw([(2**70, 0), (5, 90)], SimSampler(0)) == 2**70
             True
         """
-        level = self.start + geometric(self.scale, sampler)
-        numerator = self.ratio.numerator << RATIO_BITS - (self.ratio.denominator.bit_length() - 1)
+        level = self.start + self._level(sampler)
         passed = 0
         for size, count in groups:
             gap = level - count
             if gap <= 0:
                 return passed
-            tails = failures(numerator, RATIO_BITS, size, sampler, gap)
+            tails = self._tails(gap, size, sampler)
             passed += tails
             if tails < size:
                 return passed
         return passed
+
+    def _level(self, sampler: Sampler) -> int:
+        """Return the level's noise G."""
+        return geometric(self.scale, sampler)
+
+    def _tails(self, gap: int, size: int, sampler: Sampler) -> int:
+        """Return how many of `size` places at this distance below the level are passed."""
+        numerator = self.ratio.numerator << RATIO_BITS - (self.ratio.denominator.bit_length() - 1)
+        return failures(numerator, RATIO_BITS, size, sampler, gap)
 
 
 def descending(sample: Sample, label: int) -> Iterator[tuple[int, int]]:

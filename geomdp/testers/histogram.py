@@ -26,15 +26,20 @@ from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
 from geomdp.protocol.party import Party, converse, integers
-from geomdp.protocol.transcript import Message, Transcript
-from geomdp.testers.base import Finding, Interval, Setting, Tester
+from geomdp.protocol.schema import Integer, Integers, Schema, symmetric
+from geomdp.protocol.script import Script, Turn
+from geomdp.protocol.transcript import PARTIES, Message, Transcript
+from geomdp.testers.base import Finding, Interval, Setting
 from geomdp.testers.histogram_law import Calibration, FieldNoise, Progress, class_count, unsolvable
+from geomdp.testers.scripted import ScriptedTester
 
 if TYPE_CHECKING:
     from geomdp.geometry.arrangement import Dichotomies
 
 #: The joint classifier is selected privately from an explicit list only up to this many list entries.
 MOST_LISTED = 50_000_000
+#: Largest scalar, and largest weight of a classifier, that is accepted from a counterpart.
+LARGEST, LARGEST_WEIGHT = 2**60, 2**512
 #: How Bob divides his budget in the one-way protocol: minimum, own optimum, joint classifier.
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 
@@ -145,6 +150,33 @@ class Minimiser(Party):
         return received(transcript, setting) + self.sample.net
 
 
+def histogram_schema(setting: Setting) -> Schema:
+    """Return the public form of a noisy histogram."""
+    entries = {"net": symmetric(setting.domain.m, largest_entry(setting))}
+    return Schema("noisy histogram", entries, setting.epsilon)
+
+
+def scalar_schema(kind: str, key: str, epsilon: Fraction) -> Schema:
+    """Return the public form of one noisy number."""
+    return Schema(kind, {key: Integer(-LARGEST, LARGEST)}, epsilon)
+
+
+def classifier_schema(setting: Setting, epsilon: Fraction) -> Schema:
+    """Return the public form of a joint classifier; any integer weights name a halfspace."""
+    entry = (
+        Integers(1, 0, setting.domain.m)
+        if setting.classes == "thresholds"
+        else symmetric(setting.domain.d, LARGEST_WEIGHT)
+    )
+    return Schema("joint classifier", {"weights": entry}, epsilon)
+
+
+def told_classifier(setting: Setting, message: Message) -> Halfspace | Threshold:
+    """Return the joint classifier of a message."""
+    weights = message.payload["weights"]
+    return Threshold(weights[0]) if setting.classes == "thresholds" else Halfspace.of(weights)
+
+
 def _scores(setting: Setting, v: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return <h, v> for every listed classifier: thresholds 0..m, or one halfspace per dichotomy."""
     if setting.classes == "thresholds":
@@ -167,7 +199,7 @@ def _enumerated(domain: Domain) -> Dichotomies:
     return dichotomies(domain)
 
 
-class _HistogramTester(Tester):
+class _HistogramTester(ScriptedTester):
     """What the two histogram testers share: a calibration, and the reason why there is none."""
 
     def __init__(self, setting: Setting, calibration: Calibration) -> None:
@@ -184,7 +216,8 @@ class _HistogramTester(Tester):
     def _cut(self) -> int:
         return 2 * self.setting.tolerance + self.calibration.up(self.setting.beta)
 
-    def _parameters(self) -> dict[str, object]:
+    def opening(self) -> dict[str, object]:
+        """Return the public parameters of a run."""
         setting = self.setting
         return {
             "tester": self.name,
@@ -226,15 +259,16 @@ class TwoHistograms(_HistogramTester):
         self._one = Calibration(one, (), simulated, progress)
         super().__init__(setting, Calibration(both, (), simulated, progress))
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return a party that releases its histogram."""
+        return HistogramParty(name, sample, sampler, Budget(self.setting.epsilon))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Both parties release their histograms."""
         setting = self.setting
-        transcript = Transcript(self._parameters())
-        samples = {"Alice": (S_A, alice), "Bob": (S_B, bob)}
         nets = {}
-        for name, (sample, sampler) in samples.items():
-            party = HistogramParty(name, sample, sampler, Budget(setting.epsilon))
-            party.histogram(transcript, setting)
+        for name in PARTIES:
+            yield Turn(name, histogram_schema(setting), lambda party: party.histogram(transcript, setting))
             nets[name] = received(transcript, setting)
         agreement, classifier = best_agreement(setting, nets["Alice"] + nets["Bob"])
         doubled = setting.n_alice + setting.n_bob - agreement
@@ -291,15 +325,34 @@ class OneWay(_HistogramTester):
         self._alone = Calibration(one, (), simulated, progress)
         super().__init__(setting, Calibration(one, (noise_scale(2, minimum),), simulated, progress))
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return Alice, who releases her histogram, or Bob, who answers it."""
+        kind = HistogramParty if name == "Alice" else Minimiser
+        return kind(name, sample, sampler, Budget(self.setting.epsilon))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Alice's histogram, then Bob's answers."""
         setting, (minimum, own, selection) = self.setting, self._shares
-        transcript = Transcript(self._parameters())
-        HistogramParty("Alice", S_A, alice, Budget(setting.epsilon)).histogram(transcript, setting)
-        minimiser = Minimiser("Bob", S_B, bob, Budget(setting.epsilon))
-        doubled = int(minimiser.minimum(transcript, setting, minimum).payload["doubled"])
-        own_b = int(minimiser.own(transcript, setting, own).payload["value"])
-        classifier = minimiser.joint_classifier(transcript, setting, selection) if selection else None
+        yield Turn("Alice", histogram_schema(setting), lambda party: party.histogram(transcript, setting))
+        message = yield Turn(
+            "Bob",
+            scalar_schema("noisy minimum", "doubled", minimum),
+            lambda party: party.minimum(transcript, setting, minimum),
+        )
+        doubled = int(message.payload["doubled"])
+        message = yield Turn(
+            "Bob",
+            scalar_schema("own optimum", "value", own),
+            lambda party: party.own(transcript, setting, own),
+        )
+        own_b, classifier = int(message.payload["value"]), None
+        if selection:
+            message = yield Turn(
+                "Bob",
+                classifier_schema(setting, selection),
+                lambda party: party.joint_classifier(transcript, setting, selection),
+            )
+            classifier = told_classifier(setting, message)
 
         y = received(transcript, setting)
         own_a = setting.n_alice - best_agreement(setting, y)[0]

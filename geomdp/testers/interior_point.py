@@ -24,15 +24,18 @@ from typing import Any
 import numpy as np
 
 from geomdp.core.classifier import Threshold
-from geomdp.core.errors import InfeasibleError, ProtocolError
+from geomdp.core.errors import ProtocolError
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler
 from geomdp.protocol.party import Party, converse, integers
-from geomdp.protocol.transcript import Message, Transcript
-from geomdp.testers.base import Finding, Setting, Tester
+from geomdp.protocol.schema import Integers, Schema, symmetric
+from geomdp.protocol.script import Script, Turn
+from geomdp.protocol.transcript import PARTIES, Message, Transcript
+from geomdp.testers.base import Finding, Setting
 from geomdp.testers.crossing import descending
 from geomdp.testers.interior_point_plan import LEAST_EPSILON, Calibration, calibrate
+from geomdp.testers.scripted import ScriptedTester
 
 PLACE, COUNT = "crossing", "count below"
 
@@ -91,7 +94,7 @@ def released_place(transcript: Transcript, rules: Calibration) -> int:
     return max(places)
 
 
-class InteriorPoint(Tester):
+class InteriorPoint(ScriptedTester):
     """The interior-point tester for thresholds on an ordered domain of any size.
 
     Where opt cannot reach the resolution, the answer is Match at once and nothing is spent.
@@ -130,22 +133,24 @@ class InteriorPoint(Tester):
             return
         self.resolution = self.rules.resolution
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
-        setting, rules = self.setting, self.rules
-        if rules is None:
-            raise InfeasibleError("tester", "one that is calibrated here", f"'{self.name}': {self.reason}")
-        transcript = Transcript(self._parameters(rules))
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return a party that scans, counts, or does both."""
+        return InteriorParty(name, sample, sampler, Budget(self.setting.epsilon))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Alice's scan, and Bob's with mixed labels; then Bob's count, and Alice's with mixed labels."""
+        setting, rules = self.setting, self._rules()
         if not self.feasible:
             return Finding("Match", transcript, None, (0, setting.largest_opt))
-        first = InteriorParty("Alice", S_A, alice, Budget(setting.epsilon))
-        second = InteriorParty("Bob", S_B, bob, Budget(setting.epsilon))
-        first.scan(transcript, rules)
-        counting = [second]
-        if rules.scans == 2:
-            second.scan(transcript, rules)
-            counting = [second, first]
-        counts = [integers(p.count(transcript, rules), "count", 1, 2**63)[0] for p in counting]
+        place = Schema(PLACE, {"theta": Integers(1, 0, rules.m)}, rules.crossing.epsilon)
+        for name in PARTIES[: rules.scans]:
+            yield Turn(name, place, lambda party: party.scan(transcript, rules))
+        charge = Fraction(0) if rules.scans == 2 else rules.count_epsilon
+        number = Schema(COUNT, {"count": symmetric(1, 2**63)}, charge)
+        counts = []
+        for name in PARTIES[::-1][: rules.scans]:
+            message = yield Turn(name, number, lambda party: party.count(transcript, rules))
+            counts.append(integers(message, "count", 1, 2**63)[0])
         total, theta = sum(counts), released_place(transcript, rules)
         return Finding(
             verdict="Far" if total >= rules.cut else "Match",
@@ -154,8 +159,14 @@ class InteriorPoint(Tester):
             opt_interval=rules.interval(total, setting.largest_opt),
         )
 
-    def _parameters(self, rules: Calibration) -> dict[str, Any]:
-        setting = self.setting
+    def _rules(self) -> Calibration:
+        self._check_usable()
+        assert self.rules is not None  # noqa: S101 - there is a reason otherwise
+        return self.rules
+
+    def opening(self) -> dict[str, Any]:
+        """Return the public parameters of a run."""
+        setting, rules = self.setting, self._rules()
         return {
             "tester": self.name,
             "domain": setting.domain.fingerprint,

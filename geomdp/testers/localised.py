@@ -37,12 +37,21 @@ from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_sum_sf, order_index
 from geomdp.privacy.sampler import Sampler, SimSampler, noise_scale
 from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.schema import Integer, Schema, symmetric
+from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers import histogram
 from geomdp.testers.base import Finding, Interval, Setting
 from geomdp.testers.histogram_law import CALIBRATION_LOSS, Calibration, FieldNoise, Progress
 from geomdp.testers.localisation import Localisation, candidates, pattern_suprema, pooled
-from geomdp.testers.tilted import Budgets, FieldAnswerer, FieldHolder, FieldTester, default_law
+from geomdp.testers.tilted import (
+    Budgets,
+    FieldAnswerer,
+    FieldHolder,
+    FieldTester,
+    default_law,
+    field_schema,
+)
 
 #: How Bob divides his budget: coarse counts, minimum.
 SHARES = (Fraction(7, 10), Fraction(3, 10))
@@ -225,26 +234,52 @@ class Localised(FieldTester):
         tops = pattern_suprema(patterns, noise) + sampler.discrete_laplace(self._extra[0], draws)
         return up, min(down, int(np.sort(tops)[index - 1]) + 1)
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
-        setting = self.setting
-        transcript = Transcript({**self._parameters(self.budgets), "least_agreement": self._least()})
-        scout = Scout("Bob", S_B, bob, Budget(self.budgets.bob))
-        scout.coarse(transcript, setting, self._coarse)
-        holder = PoolHolder("Alice", S_A, alice, Budget(self.budgets.alice))
-        Coin("Alice", S_A, alice, holder.budget).toss(transcript)
+    def opening(self) -> dict[str, object]:
+        """Return the public parameters of a run."""
+        return {**super().opening(), "least_agreement": self._least()}
+
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return Alice, who holds the pools, or Bob, the scout."""
+        kind = PoolHolder if name == "Alice" else Scout
+        return kind(name, sample, sampler, Budget(self.budgets[name]))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Bob's coarse counts, Alice's coin, the public check, Alice's counts, Bob's minimum.
+
+        In runs of separate parties both must know the same rule of acceptance, as it decides who speaks next.
+        """
+        setting, m = self.setting, self.setting.domain.m
+        coarse = Schema("coarse counts", {"net": symmetric(m, 2**53)}, self._coarse)
+        yield Turn("Bob", coarse, lambda party: party.coarse(transcript, setting, self._coarse))
+        coin = Schema("calibration seed", {"seed": Integer(0, 2**62 - 1)}, Fraction(0))
+        yield Turn("Alice", coin, lambda party: _coin(party).toss(transcript))
         found = self.localise(transcript)
         self._announce(transcript, found)
         if not found.candidates:
             return Finding("Far", transcript, party_intervals=self._bob_interval(transcript))
         if not all(accept(found) for accept in self._accepts):
             return Finding("Inconclusive", transcript, party_intervals=self._bob_interval(transcript))
+        whole = self.budgets.alice
+        least = histogram.scalar_schema("noisy minimum", "scaled", self._minimum)
         if found.pools is None:
-            holder.field(transcript, self.law, self.budgets.alice)
-            message = scout.minimum(transcript, setting, self.law.unit, self._minimum)
+            yield Turn(
+                "Alice",
+                field_schema(setting, whole),
+                lambda party: party.field(transcript, self.law, whole),
+            )
+            message = yield Turn(
+                "Bob",
+                least,
+                lambda party: party.minimum(transcript, setting, self.law.unit, self._minimum),
+            )
         else:
-            holder.pools(transcript, found, self.budgets.alice)
-            message = scout.local_minimum(transcript, setting, found, self._minimum)
+            pools = Schema("pooled counts", {"net": symmetric(len(found.pools), 2**53)}, whole)
+            yield Turn("Alice", pools, lambda party: party.pools(transcript, found, whole))
+            message = yield Turn(
+                "Bob",
+                least,
+                lambda party: party.local_minimum(transcript, setting, found, self._minimum),
+            )
         scaled = int(message.payload["scaled"])
         return Finding(
             verdict="Far" if scaled >= found.cut else "Match",
@@ -310,6 +345,11 @@ class Localised(FieldTester):
         except CapacityError:
             return {}
         return {} if interval is None else {"Bob": interval}
+
+
+def _coin(party: Party) -> Coin:
+    """Return a party as one that tosses, with the same randomness and budget."""
+    return Coin(party.name, party.sample, party.sampler, party.budget)
 
 
 def _seed(transcript: Transcript) -> int:

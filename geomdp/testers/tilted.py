@@ -25,12 +25,15 @@ from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_sum_sf
 from geomdp.privacy.sampler import Sampler, noise_scale
 from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.schema import Schema, symmetric
+from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers import histogram
-from geomdp.testers.base import Finding, Interval, Setting, Tester
+from geomdp.testers.base import Finding, Interval, Setting
 from geomdp.testers.field_quantiles import FieldCalibration, Quantiles
 from geomdp.testers.hats import HatField
 from geomdp.testers.histogram_law import Progress, unsolvable
+from geomdp.testers.scripted import ScriptedTester
 from geomdp.testers.tilted_law import FieldLaw, tilted_field
 
 #: How the answerer divides its budget: minimum, own optimum, joint classifier.
@@ -100,6 +103,11 @@ class FieldAnswerer(Party):
         return np.array(received, dtype=np.int64) + unit * self.sample.net
 
 
+def field_schema(setting: Setting, epsilon: Fraction) -> Schema:
+    """Return the public form of a noisy field."""
+    return Schema("noisy field", {"net": symmetric(setting.domain.m, _BOUND)}, epsilon)
+
+
 @dataclass(frozen=True)
 class Budgets:
     """Each party's whole privacy budget.
@@ -150,7 +158,7 @@ def default_law(setting: Setting, epsilon: Fraction, tilt: Fraction | None = Non
     return hats
 
 
-class FieldTester(Tester):
+class FieldTester(ScriptedTester):
     """What the testers with a field law share.
 
     Args:
@@ -186,8 +194,11 @@ class FieldTester(Tester):
         up = self.calibration.quantiles.single(self.setting.beta)
         return 2 * self.law.unit * self.setting.tolerance + (0 if up is None else up)
 
-    def _parameters(self, budgets: Budgets) -> dict[str, object]:
-        setting = self.setting
+    budgets: Budgets
+
+    def opening(self) -> dict[str, object]:
+        """Return the public parameters of a run."""
+        setting, budgets = self.setting, self.budgets
         return {
             "tester": self.name,
             "domain": setting.domain.fingerprint,
@@ -261,18 +272,38 @@ class OneWayTilted(FieldTester):
         unit = 1 if isinstance(field, str) else field.unit
         super().__init__(setting, field, (noise_scale(2 * unit, minimum),), 1, progress)
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return the holder or the answerer."""
+        kind = FieldHolder if name == self.budgets.holder else FieldAnswerer
+        return kind(name, sample, sampler, Budget(self.budgets[name]))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """The holder's field, then the other party's answers."""
         setting, (minimum, own, selection), unit = self.setting, self._shares, self.law.unit
         first, second = self.budgets.holder, self.budgets.answerer
-        parts = {"Alice": (S_A, alice), "Bob": (S_B, bob)}
-        transcript = Transcript(self._parameters(self.budgets))
-        holder = FieldHolder(first, *parts[first], Budget(self.budgets[first]))
-        holder.field(transcript, self.law, self.budgets[first])
-        answerer = FieldAnswerer(second, *parts[second], Budget(self.budgets[second]))
-        scaled = int(answerer.minimum(transcript, setting, unit, minimum).payload["scaled"])
-        value = int(answerer.own(transcript, setting, own).payload["value"])
-        classifier = answerer.joint_classifier(transcript, setting, unit, selection) if selection else None
+        whole = self.budgets[first]
+        yield Turn(
+            first, field_schema(setting, whole), lambda party: party.field(transcript, self.law, whole)
+        )
+        message = yield Turn(
+            second,
+            histogram.scalar_schema("noisy minimum", "scaled", minimum),
+            lambda party: party.minimum(transcript, setting, unit, minimum),
+        )
+        scaled = int(message.payload["scaled"])
+        message = yield Turn(
+            second,
+            histogram.scalar_schema("own optimum", "value", own),
+            lambda party: party.own(transcript, setting, own),
+        )
+        value, classifier = int(message.payload["value"]), None
+        if selection:
+            message = yield Turn(
+                second,
+                histogram.classifier_schema(setting, selection),
+                lambda party: party.joint_classifier(transcript, setting, unit, selection),
+            )
+            classifier = histogram.told_classifier(setting, message)
 
         y = np.array(integers(transcript.last("noisy field"), "net", setting.domain.m, _BOUND))
         beta = setting.beta
@@ -318,14 +349,20 @@ class TwoTilted(FieldTester):
         self.budgets = Budgets.of(setting)
         super().__init__(setting, default_law(setting, setting.epsilon, tilt), (), 2, progress)
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return a party that releases its field."""
+        return FieldHolder(name, sample, sampler, Budget(self.setting.epsilon))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Both parties release their fields."""
         setting, beta = self.setting, self.setting.beta
-        transcript = Transcript(self._parameters(self.budgets))
         nets = {}
-        for name, sample, sampler in zip(PARTIES, (S_A, S_B), (alice, bob), strict=True):
-            party = FieldHolder(name, sample, sampler, Budget(setting.epsilon))
-            message = party.field(transcript, self.law, setting.epsilon)
+        for name in PARTIES:
+            message = yield Turn(
+                name,
+                field_schema(setting, setting.epsilon),
+                lambda party: party.field(transcript, self.law, setting.epsilon),
+            )
             nets[name] = np.array(integers(message, "net", setting.domain.m, _BOUND), dtype=np.int64)
         agreement, classifier = histogram.best_agreement(setting, nets["Alice"] + nets["Bob"])
         scaled = self.law.unit * (setting.n_alice + setting.n_bob) - agreement

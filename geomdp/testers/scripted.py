@@ -1,0 +1,94 @@
+"""Testers whose protocol is a public script: both parties in one process, or each on its own."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from geomdp.core.errors import ArgumentError, InfeasibleError, check_choice
+from geomdp.core.sample import Sample
+from geomdp.privacy.sampler import Sampler
+from geomdp.protocol.channel import Channel
+from geomdp.protocol.party import Party
+from geomdp.protocol.script import Script, Session, attend, play
+from geomdp.protocol.transcript import PARTIES, Transcript
+from geomdp.testers.base import Finding, Tester
+
+
+class ScriptedTester(Tester):
+    """A tester that says whose turn it is and what the next message must look like, from public values.
+
+    Subclasses implement :meth:`opening`, :meth:`party` and :meth:`script`.
+    """
+
+    @abstractmethod
+    def opening(self) -> dict[str, Any]:
+        """Return the public parameters that open the transcript and that both ends must state alike."""
+
+    @abstractmethod
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return one side with its records, its randomness and a fresh budget."""
+
+    @abstractmethod
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Yield the turns, and return the finding; computes on the transcript and public facts alone."""
+
+    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
+        """Run the protocol once, both parties in this process."""
+        self._check_usable()
+        transcript = Transcript(self.opening())
+        parts = zip(PARTIES, (S_A, S_B), (alice, bob), strict=True)
+        parties = {name: self.party(name, sample, sampler) for name, sample, sampler in parts}
+        return play(self.script(transcript), parties, transcript)
+
+    def attend(self, name: str, sample: Sample, sampler: Sampler) -> Session[Finding]:
+        """Return one party's session: it yields frames to send, and None where a frame must be sent in.
+
+        Args:
+            name: "Alice" or "Bob".
+            sample: this party's records; the other's are nowhere in the process.
+            sampler: this party's source of noise.
+
+        Raises:
+            ArgumentError: on a sample of another domain or size than planned (public facts).
+
+        Example:
+            >>> from fractions import Fraction
+            >>> from queue import Queue
+            >>> from threading import Thread
+            >>> from geomdp.core.domain import Domain
+            >>> from geomdp.privacy.sampler import SimSampler
+            >>> from geomdp.protocol.script import drive
+            >>> from geomdp.testers.base import Setting
+            >>> from geomdp.testers.interior_point import InteriorPoint
+            >>> D = Domain.line(2**40)
+            >>> setting = Setting(D, 90, 90, Fraction(1), labels="disjoint", classes="thresholds")
+            >>> low, high = (Sample.from_cells(D, [x] * 90, [y] * 90) for x, y in ((3, -1), (2**39, 1)))
+            >>> to_alice, to_bob, findings = Queue(), Queue(), {}
+            >>> def side(name, sample, seed, inbox, outbox):
+            ...     session = InteriorPoint(setting).attend(name, sample, SimSampler(seed))
+            ...     findings[name] = drive(session, outbox.put, inbox.get)
+            >>> bob = Thread(target=side, args=("Bob", high, 1, to_bob, to_alice))
+            >>> bob.start()
+            >>> side("Alice", low, 0, to_alice, to_bob)
+            >>> bob.join()
+            >>> findings["Alice"].transcript == findings["Bob"].transcript, findings["Bob"].verdict
+            (True, 'Match')
+        """
+        check_choice("name", name, PARTIES)
+        self._check_usable()
+        setting = self.setting
+        planned = setting.n_alice if name == "Alice" else setting.n_bob
+        if sample.domain != setting.domain:
+            raise ArgumentError("sample", "a sample on the plan's domain", "one on another domain")
+        if sample.n != planned:
+            raise ArgumentError(
+                "sample", f"a sample of n = {planned} records, as planned", f"one of {sample.n}"
+            )
+        transcript = Transcript(self.opening())
+        party = self.party(name, sample, sampler)
+        return attend(self.script(transcript), party, transcript, Channel(name, transcript.parameters))
+
+    def _check_usable(self) -> None:
+        if self.reason:
+            raise InfeasibleError("tester", "one that is usable here", f"'{self.name}': {self.reason}")

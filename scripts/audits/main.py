@@ -1,0 +1,102 @@
+"""Run the exact privacy audits and the planted bugs, and print their table.
+
+Usage: scripts/audit [NAME ...] [--json] [--readme]; without a name, all. With --readme the tables replace
+what stands between the markers <!-- audits --> and <!-- end audits --> in README.md. The exit code is 1 if
+an audit fails or a planted bug is not caught.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from geomdp.testers.audits.registry import AUDITS, PLANTED, SAMPLED, run_all, run_sampled
+
+README = Path(__file__).parents[2] / "README.md"
+HEAD = "| audit | every view of | claim | worst log ratio | pairs | |\n|---|---|---|---|---|---|\n"
+BUGS = "| planted bug | what is wrong | claim | log ratio found | pairs | |\n|---|---|---|---|---|---|\n"
+RUNS = (
+    "| statistical audit | view of | claim | loss at least | with half the noise | |\n"
+    "|---|---|---|---|---|---|\n"
+)
+MARKS = "<!-- audits -->", "<!-- end audits -->"
+
+
+def main() -> int:
+    """Parse the arguments, run, print; return the exit code."""
+    parser = argparse.ArgumentParser(prog="scripts/audit", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="audits or planted bugs; --list names them")
+    parser.add_argument("--list", action="store_true", help="print the names and stop")
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--readme", action="store_true", help="put the tables into README.md (all audits)")
+    arguments = parser.parse_args()
+    names = [*AUDITS, *PLANTED, *SAMPLED]
+    if arguments.list:
+        sys.stdout.write("\n".join(names) + "\n")
+        return 0
+    unknown = set(arguments.names) - set(names)
+    if unknown:
+        parser.error(f"unknown audit {sorted(unknown)[0]!r}; --list names them")
+    if arguments.readme and arguments.names:
+        parser.error("--readme takes no names: the tables hold all audits")
+    chosen = arguments.names or names
+    say = (lambda text: None) if arguments.json else _say
+    exact: list[dict[str, Any]] = []
+    for row in (
+        run_all([name for name in chosen if name not in SAMPLED]) if set(chosen) - set(SAMPLED) else ()
+    ):
+        first = not exact or bool(exact[-1]["bug"]) != bool(row["bug"])
+        say(("\n" + (BUGS if row["bug"] else HEAD) if first else "") + line(row))
+        exact.append(row)
+    runs: list[dict[str, Any]] = []
+    for name in (name for name in chosen if name in SAMPLED):
+        runs.append(run_sampled(name))
+        say(("\n" + RUNS if len(runs) == 1 else "") + run_line(runs[-1]))
+    ok = all(row["ok"] for row in [*exact, *runs])
+    if arguments.json:
+        sys.stdout.write(json.dumps({"ok": ok, "rows": exact, "statistical": runs}) + "\n")
+    if arguments.readme:
+        write_readme(exact, runs)
+    return 0 if ok else 1
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return one row of a table."""
+    claim = f"{float(Fraction(row['claim'])):g}"
+    worst = "infinite" if row["infinite"] else f"{row['log_ratio']:.4f}"
+    good = "caught" if row["bug"] else "private"
+    verdict = good if row["ok"] else "**FAILED**"
+    return f"| {row['name']} | {row['about']} | {claim} | {worst} | {row['pairs']} | {verdict} |\n"
+
+
+def run_line(row: dict[str, Any]) -> str:
+    """Return one row of the table of statistical audits."""
+    claim, right, wrong = float(Fraction(row["claim"])), row["at_least"], row["at_least_with_half_the_noise"]
+    verdict = "told apart" if row["ok"] else "**FAILED**"
+    return f"| {row['name']} | {row['about']} | {claim:g} | {right:.2f} | {wrong:.2f} | {verdict} |\n"
+
+
+def write_readme(rows: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
+    """Replace the text between the markers by the three tables."""
+    text = README.read_text(encoding="utf-8")
+    if any(text.count(mark) != 1 for mark in MARKS):
+        raise SystemExit(f"README.md must hold the line {MARKS[0]} once, and {MARKS[1]} once after it.")
+    start, end = (text.index(mark) for mark in MARKS)
+    right = HEAD + "".join(line(row) for row in rows if not row["bug"])
+    wrong = BUGS + "".join(line(row) for row in rows if row["bug"])
+    drawn = RUNS + "".join(run_line(row) for row in runs)
+    body = f"{MARKS[0]}\n\n{right}\n{wrong}\n{drawn}\n"
+    README.write_text(text[:start] + body + text[end:], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -263,7 +263,12 @@ def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
             yield OneWay(setting, simulated=simulated, progress=next(halves))
             yield TwoHistograms(setting, simulated=simulated, progress=next(halves))
     if setting.classes == "thresholds":
+        from geomdp.testers.median_depth import MedianDepth
+        from geomdp.testers.prefix_search import PrefixSearch
+
         yield InteriorPoint(setting)
+        yield MedianDepth(setting)
+        yield PrefixSearch(setting)
     else:
         from geomdp.testers.elimination import HalfspaceElimination
 
@@ -273,7 +278,19 @@ def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
             ("paper", "certified"),
         ):
             yield HalfspaceElimination(setting, constants=constants, guarantee=guarantee)
+        yield from _coarse(setting)
     yield Curator(setting)
+
+
+def _coarse(setting: Setting) -> Iterator[Tester]:
+    """Yield the testers of halfspaces whose resolution grows with the number of records."""
+    from geomdp.testers.mwem import MWEM
+    from geomdp.testers.net_mechanism import NetMechanism
+    from geomdp.testers.ray_sketch import RaySketch
+
+    yield RaySketch(setting)
+    yield NetMechanism(setting)
+    yield MWEM(setting)
 
 
 def _tilted(setting: Setting, progress: Progress) -> Iterator[Tester]:

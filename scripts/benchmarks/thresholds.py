@@ -11,11 +11,14 @@ from typing import Any
 from geomdp.core.domain import Domain
 from geomdp.core.sample import Sample
 from geomdp.privacy.law import dlap_quantile
-from geomdp.privacy.sampler import SecureSampler, SimSampler
+from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
+from geomdp.privacy.sparse import sparse_histogram
 from geomdp.testers.base import Setting
 from geomdp.testers.curator import Curator
 from geomdp.testers.interior_point import InteriorPoint
 from geomdp.testers.interior_point_plan import calibrate, far_error, match_error
+from geomdp.testers.median_depth import MedianDepth
+from geomdp.testers.prefix_search import PrefixSearch
 
 BETA = Fraction(1, 10)
 RUNS = 5000
@@ -84,6 +87,55 @@ def resolutions() -> Iterator[dict[str, Any]]:
     yield {"name": "t of a trusted curator", "value": curator.resolution, "target": 3}
 
 
+def methods() -> Iterator[dict[str, Any]]:
+    """Yield the certified resolutions of the interactive testers next to the interior-point tester's."""
+    made: list[tuple[str, Callable[[Setting], Any], dict[int, int]]] = [
+        (
+            "prefix search, constants of the paper",
+            lambda s: PrefixSearch(s, constants="paper"),
+            {16: 56_879, 64: 157_727, 256: 208_925, 1024: 261_329},
+        ),
+        ("prefix search, calibrated", PrefixSearch, {16: 2261, 64: 3873, 256: 4891, 1024: 6117}),
+        (
+            "median depth, binary trie",
+            lambda s: MedianDepth(s, digits=(1,)),
+            {16: 475, 64: 639, 256: 799, 1024: 963},
+        ),
+        ("median depth", MedianDepth, {64: 467, 256: 655}),
+    ]
+    for labels in ("disjoint", "mixed"):
+        for bits in (16, 32, 64, 256, 1024, 4096):
+            baseline = InteriorPoint(setting(bits, 10**7, labels)).resolution
+            for name, make, targets in made:
+                found = make(setting(bits, 10**7, labels)).resolution
+                yield {
+                    "name": f"t, {name}, 2^{bits} ranks, {labels} labels",
+                    "value": found,
+                    "target": targets.get(bits) if labels == "disjoint" else None,
+                    "ratio": found / baseline if baseline else None,
+                    "baseline": f"interior point, {baseline}",
+                }
+
+
+def sparse() -> Iterator[dict[str, Any]]:
+    """Yield the time of a sparse release over 4.8e14 buckets, by the number of occupied ones."""
+    scale, buckets = noise_scale(2, Fraction(1, 5)), 480 * 10**12
+    SecureSampler().discrete_laplace(Fraction(1), 1)
+    for occupied in (10**5, 10**6):
+        counts = {480_000_000 * i: 1 + i % 7 for i in range(occupied)}
+        times = []
+        for _ in range(3):
+            started = time.perf_counter()
+            kept = sparse_histogram(counts, buckets, 320, scale, SecureSampler())
+            times.append(time.perf_counter() - started)
+        yield {
+            "name": f"secure sparse release, {occupied} of 4.8e14 buckets occupied, {len(kept)} survivors",
+            "value": sorted(times)[1],
+            "unit": "s",
+            "target": "<= 1.5" if occupied == 10**6 else None,
+        }
+
+
 def errors(progress: Callable[[float], None] | None) -> Iterator[dict[str, Any]]:
     """Yield simulated error rates at both ends of the promise, and between them."""
     cases = [(16, "disjoint"), (64, "disjoint"), (32, "mixed")]
@@ -105,8 +157,16 @@ def errors(progress: Callable[[float], None] | None) -> Iterator[dict[str, Any]]
 
 def speed() -> Iterator[dict[str, Any]]:
     """Yield the time of a real release."""
-    for bits, labels in ((16, "disjoint"), (64, "mixed"), (1024, "mixed")):
-        tester = InteriorPoint(setting(bits, 20_000, labels))
+    cases: tuple[tuple[Callable[[Setting], Any], int, str], ...] = (
+        (InteriorPoint, 16, "disjoint"),
+        (InteriorPoint, 64, "mixed"),
+        (InteriorPoint, 1024, "mixed"),
+        (PrefixSearch, 1024, "disjoint"),
+        (MedianDepth, 1024, "disjoint"),
+        (MedianDepth, 1024, "mixed"),
+    )
+    for make, bits, labels in cases:
+        tester = make(setting(bits, 20_000, labels))
         S_A, S_B = samples(bits, 20_000, tester.resolution or 0, labels)
         SecureSampler().discrete_laplace(Fraction(1), 1)  # OpenDP's import is not the protocol's time
         times = []
@@ -115,7 +175,7 @@ def speed() -> Iterator[dict[str, Any]]:
             tester.converse(S_A, S_B, SecureSampler(), SecureSampler())
             times.append(time.perf_counter() - started)
         yield {
-            "name": f"secure run, 2 x 20,000 records, 2^{bits} ranks, {labels} labels",
+            "name": f"secure run of {tester.name}, 2 x 20,000 records, 2^{bits} ranks, {labels} labels",
             "value": 1000 * sorted(times)[2],
             "unit": "ms",
         }
@@ -123,4 +183,4 @@ def speed() -> Iterator[dict[str, Any]]:
 
 def run(progress: Callable[[float], None] | None = None) -> list[dict[str, Any]]:
     """Return all rows."""
-    return [*resolutions(), *errors(progress), *speed()]
+    return [*resolutions(), *methods(), *errors(progress), *speed(), *sparse()]

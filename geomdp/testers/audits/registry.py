@@ -9,6 +9,7 @@ from typing import Any
 
 from geomdp.testers.audits import (
     blocks,
+    coarse,
     curator,
     elimination,
     fields,
@@ -22,7 +23,7 @@ from geomdp.testers.audits.check import Check
 from geomdp.testers.audits.sampled import SAMPLED
 
 #: Every module with a function `checks()`; a new tester adds its own here.
-MODULES = (mechanisms, histograms, fields, localised, interior_point, blocks, elimination, curator)
+MODULES = (mechanisms, histograms, fields, localised, interior_point, blocks, elimination, coarse, curator)
 
 
 def _named(checks: Iterable[Check]) -> dict[str, Check]:

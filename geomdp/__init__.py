@@ -1,5 +1,7 @@
 """geomdp: can one classifier fit both datasets? Private two-party tests and exact optima."""
 
+from geomdp.bounds import PopulationBounds as PopulationBounds
+from geomdp.bounds import population_bounds as population_bounds
 from geomdp.core.classifier import Halfspace as Halfspace
 from geomdp.core.classifier import Threshold as Threshold
 from geomdp.core.domain import Domain as Domain
@@ -26,10 +28,13 @@ from geomdp.opt.halfspace import opt_halfspace as opt_halfspace
 from geomdp.opt.result import OptResult as OptResult
 from geomdp.opt.threshold import opt_threshold as opt_threshold
 from geomdp.opt.verifier import verify as verify
+from geomdp.privacy.ledger import Ledger as Ledger
 from geomdp.testers.base import Outcome as Outcome
 from geomdp.testers.base import install_page
+from geomdp.testers.curves import resolution_curves as resolution_curves
 from geomdp.testers.plan import Plan as Plan
 from geomdp.testers.plan import plan as plan
+from geomdp.testers.power import operating_characteristic as operating_characteristic
 
 __version__ = "0.1.0"
 

@@ -13,7 +13,7 @@ ROOT = Path(geomdp.__file__).parent
 #: From ground to roof; a room imports only rooms listed before it (and itself).
 FLOORS = [
     "core", "cache", "exact", "data", "privacy", "protocol", "lp", "geometry", "opt",
-    "testers", "learners", "local", "io", "report", "plot", "__init__", "cli",
+    "testers", "bounds", "learners", "local", "io", "report", "plot", "__init__", "cli",
 ]  # fmt: skip
 MODULES = sorted(ROOT.rglob("*.py"))
 SOLVERS = {"cvxpy", "highspy"}

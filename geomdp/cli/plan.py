@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -20,8 +22,17 @@ from geomdp.cli.options import (
     Tolerance,
 )
 from geomdp.cli.planning import make_plan, sizes
-from geomdp.cli.shared import print_json, show
+from geomdp.cli.shared import check_writable, print_json, progress, replace, show
 from geomdp.core.domain import Domain
+
+
+class Along(StrEnum):
+    """What varies in the picture."""
+
+    epsilon = "epsilon"
+    n = "n"
+    beta = "beta"
+    tolerance = "tolerance"
 
 
 @app.command()
@@ -34,10 +45,15 @@ def plan(
     classes: ClassesOption = Classes.auto,
     tolerance: Tolerance = 0,
     thorough: Thorough = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw every tester's resolution around this setting.")
+    ] = None,
+    along: Annotated[Along, typer.Option(help="What varies in the picture.")] = Along.epsilon,
     as_json: Json = False,
 ) -> None:
     """Show what each tester guarantees, before any data is touched."""
     domain = Domain.from_grid_file(grid)
+    check_writable("plot", plot, [grid])
     made = make_plan(
         domain,
         sizes(n),
@@ -48,9 +64,34 @@ def plan(
         tolerance=tolerance,
         thorough=thorough,
     )
+    if plot is not None:
+        _draw(made, along.value, thorough, plot)
     if as_json:
         print_json(made.to_dict())
         return
     from geomdp.report import plan_notes, plan_table
 
     show(plan_table(made), *plan_notes(made))
+
+
+def _draw(made: Any, axis: str, thorough: bool, path: Path) -> None:
+    """Draw the resolution curves around a plan's setting."""
+    from geomdp.plot.crossover import curves_picture
+    from geomdp.report.tables import setting_sentence
+    from geomdp.testers.curves import resolution_curves
+
+    setting = made.setting
+    with progress("calibrating the curves") as told:
+        curves = resolution_curves(
+            setting.domain,
+            axis,
+            n=(setting.n_alice, setting.n_bob),
+            epsilon=setting.epsilon,
+            beta=setting.beta,
+            labels=setting.labels,
+            tolerance=setting.tolerance,
+            classes=setting.classes,
+            thorough=thorough,
+            progress=told,
+        )
+    replace(path, curves_picture(curves, setting_sentence(setting)).savefig)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from geomdp.core.classifier import integer_array
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check_fraction, describe
 from geomdp.geometry.cones import MAX_CONES, TOLERANCE, CuttingError, cut, cut_plane, unit_points
+from geomdp.geometry.levels import LevelCells
 from geomdp.geometry.merging import MAX_MERGED, merge, tighten
 from geomdp.geometry.subsets import (
     cover_pairs,
@@ -55,7 +56,7 @@ class Containers:
         most: the largest halfspace covered, in points.
         limit: the largest member allowed, in points.
         kind: "linear" or "affine".
-        method: "cones", "cells", "lp" or "list".
+        method: "cones", "cells", "lp", "list" or "levels".
         bits: (M, words) members as bits.
         cones: for "cones", per member the (c, d, d) generators of its parts: w belongs iff
             max_i <g_i, w> > 0 for one part (values within rounding of 0 count as positive). Without parts
@@ -218,6 +219,35 @@ def build(
         )
     subsets = maximal(halfspace_subsets(points, generic=generic), most)
     return Containers(points, most, limit, kind, "list", pack(subsets))
+
+
+def opposite_families(
+    points: NDArray[Any], cells: LevelCells, limits: tuple[int, int]
+) -> tuple[Containers, Containers]:
+    """Return two families of which, for every z, the first covers H_z or the second covers H_-z.
+
+    For a cell with sets C+ and C- the first gets those of at most limits[0] points; for every C+ that it does
+    not get the second gets C-, and the other way round. As |C+| + |C-| <= N + cross, that one has at most
+    limits[1] points if limits[0] + limits[1] >= N + cross. Together they have at most two members per cell,
+    and uniting members makes them only fewer. An empty family stands for the empty set.
+
+    Args:
+        points: (N, d) integers.
+        cells: a cutting of the directions.
+        limits: the largest members allowed, with a sum of at least N + cells.cross.
+    """
+    from geomdp.geometry import _container_kernels as kernels
+
+    if sum(limits) < cells.points + cells.cross:
+        raise ArgumentError("limits", f"of sum at least {cells.points + cells.cross}", f"{sum(limits)}")
+    sides, others = np.concatenate([cells.plus, cells.minus]), np.concatenate([cells.minus, cells.plus])
+    kept = np.asarray(kernels.row_counts(sides)) <= limits[0]
+    found = []
+    for family, limit in ((sides[kept], limits[0]), (others[~kept], limits[1])):
+        bits, _ = merge(family, limit)
+        most = max(0, limit - cells.cross)
+        found.append(Containers(points, most, limit, "linear", "levels", bits))
+    return found[0], found[1]
 
 
 def _by_cones(points: NDArray[Any], most: int, limit: int, kind: str, progress: Progress) -> Containers:

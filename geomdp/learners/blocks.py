@@ -6,13 +6,15 @@ every operation costs as much as there are blocks, whatever the domain's size.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
 from geomdp.privacy.enclosure import Interval, exp_neg
+from geomdp.privacy.runs import Decay, Runs
 from geomdp.privacy.sampler import Sampler
 
 _DIGITS = 64  # digits of the first attempt beyond those that the sizes need
@@ -144,6 +146,9 @@ def exponential(blocks: Sequence[Block], epsilon: Fraction, sampler: Sampler) ->
     """
     blocks = check_blocks(blocks)
     loss = check_epsilon(epsilon)
+    if isinstance(sampler, Runs):  # an exhaustive audit lists the blocks with their law
+        block = sampler.listed(_shares(blocks, loss, sampler.decay))
+        return block.first + sampler.uniform(block.size)
     digits = max(block.size for block in blocks).bit_length() + _DIGITS
     width = digits
     u = sampler.uniform(1 << width)
@@ -175,6 +180,16 @@ def exponential_law(blocks: Sequence[Block], epsilon: Fraction, bits: int = 128)
     ]
 
 
+def _shares(blocks: Blocks, epsilon: Fraction, decay: Decay) -> list[tuple[Block, Any]]:
+    """Return each block with its probability in terms of a decay: a Fraction, or an enclosure."""
+    top = max(block.score for block in blocks)
+    weights: list[Any] = [decay(epsilon / 2 * (top - block.score)) * block.size for block in blocks]
+    whole = Interval.total(weights)
+    if whole.lo == whole.hi:
+        return [(block, weight / whole.lo) for block, weight in zip(blocks, weights, strict=True)]
+    return [(block, weight / whole) for block, weight in zip(blocks, weights, strict=True)]
+
+
 def exponential_excess(size: int, epsilon: Fraction, beta: Fraction) -> int:
     """Return the least integer E with size * exp(-epsilon E / 2) <= beta, rounded up.
 
@@ -190,9 +205,13 @@ def exponential_excess(size: int, epsilon: Fraction, beta: Fraction) -> int:
     loss = check_epsilon(epsilon)
     if not 0 < beta < 1:
         raise ArgumentError("beta", "a Fraction with 0 < beta < 1", repr(beta))
-    low, high = 0, 1
+    guess = int(2 * (math.log(size) - math.log(beta)) / loss)  # a float only says where to look
+    high = max(1, guess + 2)
     while not _small(size, loss, high, beta):
-        low, high = high, 2 * high
+        high *= 2
+    low = max(0, high - 4)
+    while low and _small(size, loss, low, beta):
+        low //= 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _small(size, loss, middle, beta) else (middle, high)

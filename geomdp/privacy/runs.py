@@ -144,6 +144,15 @@ class Runs:
         share = Fraction(1, bound)
         return int(self._take([(value, share) for value in range(bound)]))
 
+    def listed(self, options: Sequence[tuple[Choice, Any]]) -> Choice:
+        """Return any of the values, each with its probability: a mechanism's law in closed form.
+
+        For mechanisms that draw more digits than can be listed, such as one uniform real number. What such a
+        mechanism draws from another sampler is compared with the same law elsewhere.
+        """
+        chosen: Choice = self._take(options)
+        return chosen
+
     def geometric(self, scale: Fraction) -> int:
         """Return one-sided noise G, P(G >= g) = exp(-g/scale), below the depth."""
         value = self._take(self._table(("geometric", check_scale(scale)), self._geometric))

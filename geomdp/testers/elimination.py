@@ -8,8 +8,10 @@ and, for mixed labels, Corollary 4.8). Calibration and proofs: :mod:`geomdp.test
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,28 +20,41 @@ from numpy.typing import NDArray
 from geomdp.cache import cached
 from geomdp.core.classifier import Halfspace, products
 from geomdp.core.domain import Domain
-from geomdp.core.errors import BudgetError, CapacityError, ProtocolError, check_choice
+from geomdp.core.errors import (
+    ArgumentError,
+    BudgetError,
+    CapacityError,
+    ProtocolError,
+    check_choice,
+    check_integer,
+    describe,
+)
 from geomdp.core.sample import Sample
-from geomdp.geometry.containers import MOST_LISTED
+from geomdp.geometry.flats import distinct_lines
 from geomdp.geometry.subsets import cover_pairs
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
 from geomdp.protocol.party import Party, converse, integers
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.base import Finding, Setting, Tester
+from geomdp.testers.elimination_delta import check_delta, exponential, rho_for
 from geomdp.testers.elimination_plan import (
     Calibration,
     Cutting,
     PaperConstants,
     calibrate,
+    most_listed,
     paper_constants,
+    proved_cuttings,
 )
 from geomdp.testers.elimination_rounds import (
+    SHARES_CROSSING,
     Finish,
     Menus,
     Round,
     State,
     members,
+    members_of,
     next_step,
     paper_step,
     ratios,
@@ -52,7 +67,13 @@ MOST_CANDIDATES = 2_000_000
 MOST_COVER = 20_000_000
 #: Inner products held at a time while mistakes are counted.
 _BLOCK = 2**22
+#: Candidates of more dimensions are not cut by cones: these would be too many.
+MOST_DIMENSIONS = 5
+#: Of the calibration, in the cache's keys: another one may certify another resolution.
+VERSION = 2
 BOTTOM = -1
+#: Menus are assumed for sets in which this many candidates may cross a cell; smaller ones are listed.
+ASSUMED = 24
 #: In the cache: no resolution.
 NOTHING = -1
 
@@ -103,45 +124,54 @@ class EliminationParty(Party):
         if self.budget.left < step.member_price:
             raise BudgetError("A round exceeds what is left of the budget; nothing was drawn.")
         self.reserve(step.price)
-        scale = noise_scale(2 * step.grain, step.member_price)
-        chosen = self.sampler.permute_and_flip([*(step.grain * scores).tolist(), step.bottom], scale)
-        price, index = step.price, BOTTOM
-        if chosen < len(scores):
+        scale = noise_scale(2 * step.grain, step.loss)
+        select = partial(exponential, self.sampler) if step.concentrated else self.sampler.permute_and_flip
+        chosen = select([*(step.grain * scores).tolist(), step.bottom], scale)
+        index = int(chosen) if chosen < len(scores) else BOTTOM
+        if index != BOTTOM:
             self.reserve(step.member_price - step.price)
-            price, index = step.member_price, int(chosen)
-        return self.release("selection", {"index": index, "candidates": len(alive)}, price)
+        return self.release("selection", {"index": index, "candidates": len(alive)}, step.stated(index))
 
     def count(self, step: Finish, alive: NDArray[np.int64]) -> Message:
         """Return the noisy mistakes of every candidate alive."""
-        self.reserve(step.epsilon)
+        self.reserve(step.price)
         noise = self.sampler.discrete_laplace(noise_scale(len(alive), step.epsilon), len(alive))
         return self.release("mistakes", {"values": (self._errors[alive] + noise).tolist()}, step.epsilon)
 
 
 class HalfspaceElimination(Tester):
-    """Elimination of dichotomies by privately selected containers, for linear halfspaces on a pointed domain.
+    """Elimination of dichotomies by privately selected containers, for linear halfspaces on any domain.
 
     Guarantee. Match with probability >= 1 - beta if opt <= tolerance, Far with probability >= 1 - beta if
     opt >= resolution, for mixed or disjoint labels and any numbers of records, in three strengths:
 
-    * "analytic": whatever menus occur, on domains whose candidates can all be listed by exact halfspace
-      subsets (pairs * N <= MOST_LISTED: some hundreds of candidates).
-    * "unless-oversize": the same constants on larger domains. The exact lists are affordable there, too, but
-      too long to be written out; a run whose candidates cannot be cut cheaply enough before they are few
-      enough to be listed ends in "Inconclusive". That event depends on public facts only.
+    * "analytic": whatever menus occur, where the candidates live in at most three dimensions (level cuttings
+      of proved size exist) or can all be listed by exact halfspace subsets (pairs * N <= MOST_LISTED: some
+      hundreds of candidates in three dimensions, about a hundred in four).
+    * "unless-oversize": in higher dimensions. The exact lists are affordable there, too, but too long to be
+      written out; a run whose candidates cannot be cut cheaply enough before they are few enough to be listed
+      ends in "Inconclusive". That event depends on public facts only.
     * "unless-inconclusive": the menus of later rounds are assumed to be no larger than those of the first; a
       run that finds otherwise and cannot pay ends in "Inconclusive". The paper's constants rest on an assumed
       menu bound as well (its universal constant is taken as 1).
+
+    The dimension is the rank of the domain where it is pointed, else one more (candidates (w, 1)).
 
     Args:
         setting: the public setting.
         constants: "calibrated", or "paper" for the constants of the published analysis.
         guarantee: "certified" ("analytic" or "unless-oversize", whichever holds on this domain) or
             "unless-inconclusive" (smaller, with assumed menus).
+        delta: None for pure privacy; else the run is (epsilon, delta)-private, with a smaller resolution.
+            Messages still state their pure losses, which then add up to more than epsilon.
+        retries: double bottoms that are repeated before one is believed; one or two lower the resolution a
+            little, at longer runs.
         progress: told the fraction done while the assumed menus are measured.
 
     Attributes:
         resolution: the certified t, or None with a `reason`.
+        privacy: "pure" or "(eps,delta)".
+        allotted: each party's budget: epsilon, or rho of zero-concentrated privacy.
 
     Example:
         >>> D = Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)])
@@ -155,9 +185,13 @@ class HalfspaceElimination(Tester):
         *,
         constants: str = "calibrated",
         guarantee: str = "certified",
+        delta: Fraction | float | str | None = None,
+        retries: int = 0,
         progress: Progress = None,
     ) -> None:
         super().__init__(setting)
+        self.delta = None if delta is None else check_delta(delta)
+        self.retries = check_integer("retries", retries, 0, 4) if constants != "paper" else 0
         check_choice("constants", constants, ("calibrated", "paper"))
         check_choice("guarantee", guarantee, ("certified", "unless-inconclusive"))
         self.constants = constants
@@ -165,42 +199,60 @@ class HalfspaceElimination(Tester):
         if constants == "paper":
             self.guarantee = "unless-inconclusive"
         self.name = "halfspace-elimination" + ("-paper" if constants == "paper" else "")
+        self.privacy = "pure" if self.delta is None else "(eps,delta)"
+        if self.delta is not None:
+            if constants == "paper":
+                raise ArgumentError("delta", "None with the paper's constants", describe(delta))
+            self.name += "-delta"
         self.published: PaperConstants | None = None
         self.candidates = 0
+        self.dimension = 0
         self._progress = progress
         self.reason = self._obstacle()
         if self.reason:
             return
-        listed = cover_pairs(self.candidates, setting.domain.d) * self.candidates <= MOST_LISTED
-        if self.guarantee == "unless-oversize" and listed:
+        proved = bool(proved_cuttings(self.dimension)) or self.candidates <= most_listed(self.dimension)
+        if self.guarantee == "unless-oversize" and proved:
             self.guarantee = "analytic"
         self._resolve()
+
+    @cached_property
+    def allotted(self) -> Fraction:
+        """Each party's budget, in the currency of the rounds."""
+        s = self.setting
+        return s.epsilon if self.delta is None else rho_for(s.epsilon, self.delta)
 
     def _obstacle(self) -> str:
         domain = self.setting.domain
         if self.setting.classes != "halfspaces":
             return "it tests halfspaces; thresholds on a line have far better testers"
-        if not domain.pointed:
-            return "the domain lies in no open halfspace, so some dichotomies have no generic representative"
-        if cover_pairs(domain.m, domain.d) * 2 > MOST_COVER:
+        if domain.ordered and domain.m > MOST_COVER:
+            return f"more than {MOST_CANDIDATES} dichotomies may have to be enumerated"
+        self.dimension = distinct_lines(domain.points).rank + (0 if domain.pointed else 1)
+        if cover_pairs(domain.m, self.dimension) * 2 > MOST_COVER:
             return f"more than {MOST_CANDIDATES} dichotomies may have to be enumerated"
         self.candidates = class_count(domain, "halfspaces")
         if self.candidates > MOST_CANDIDATES:
             return f"{self.candidates} dichotomies exceed the {MOST_CANDIDATES} that are enumerated"
+        if self.dimension > MOST_DIMENSIONS and self.candidates > most_listed(self.dimension):
+            return f"candidates of {self.dimension} dimensions are neither cut nor, so many, listed"
         return ""
 
     def _resolve(self) -> None:
         """Set the resolution; the calibrated one is kept on disk, as its table takes a second or two."""
         s = self.setting
         if self.constants == "paper":
-            self.published = paper_constants(self.candidates, s.domain.d, s.epsilon, s.beta, s.tolerance)
+            self.published = paper_constants(self.candidates, self.dimension, s.epsilon, s.beta, s.tolerance)
             self.resolution = self.published.resolution
             return
         key = {
             "table": self.name,
+            "version": VERSION,
             "guarantee": self.guarantee,
             "domain": s.domain.fingerprint,
             "epsilon": str(s.epsilon),
+            "delta": str(self.delta),
+            "retries": self.retries,
             "beta": str(s.beta),
             "tolerance": s.tolerance,
         }
@@ -226,16 +278,22 @@ class HalfspaceElimination(Tester):
         if self.guarantee == "unless-inconclusive":
             assumed = first_menus(s.domain, self._progress)
         return calibrate(
-            self.candidates, s.domain.d, s.epsilon, s.beta, tolerance=s.tolerance, assumed=assumed
+            self.candidates,
+            self.dimension,
+            self.allotted,
+            s.beta,
+            tolerance=s.tolerance,
+            assumed=assumed,
+            concentrated=self.delta is not None,
+            retries=self.retries,
         )
 
     def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
         """Run the protocol once: selections in turn, the counting finish where it is reached."""
         menus = menus_of(self.setting.domain)
-        epsilon = self.setting.epsilon
         parties = {
-            "Alice": EliminationParty("Alice", S_A, alice, Budget(epsilon)),
-            "Bob": EliminationParty("Bob", S_B, bob, Budget(epsilon)),
+            "Alice": EliminationParty("Alice", S_A, alice, Budget(self.allotted)),
+            "Bob": EliminationParty("Bob", S_B, bob, Budget(self.allotted)),
         }
         for party in parties.values():
             party.prepare(menus.weights)
@@ -247,17 +305,16 @@ class HalfspaceElimination(Tester):
                 return self._finish(step, state, parties, transcript, menus)
             if step is None:
                 return Finding(verdict, transcript)
-            chosen = _play(step, state, parties, transcript)
-            if chosen is None:
+            after = _play(step, state, parties, transcript)
+            if after is None:
                 return Finding("Match", transcript)
-            left = {name: epsilon - transcript.spent(name) for name in parties}
-            state = State(chosen, left, state.risk - step.share, state.rounds + 1)
+            state = after
 
     def start(self, menus: Menus) -> State:
         """Return the public state before the first message."""
         everything = np.arange(len(menus.weights), dtype=np.int64)
         risk = float(self.setting.beta) * (1 - 2e-9)
-        return State(everything, dict.fromkeys(PARTIES, self.setting.epsilon), risk)
+        return State(everything, dict.fromkeys(PARTIES, self.allotted), risk, 0, self.retries)
 
     def next_step(self, menus: Menus, state: State) -> tuple[Round | Finish | None, str]:
         """Return the next step, or None with the verdict."""
@@ -284,6 +341,7 @@ class HalfspaceElimination(Tester):
         totals = np.zeros(len(state.alive), dtype=object)
         for party in parties.values():
             message = converse(transcript, party.count(step, state.alive))
+            check_count(step, message, party.name)
             totals = totals + np.array(integers(message, "values", len(state.alive), 2**60), dtype=object)
         best = int(np.argmin(totals))
         if totals[best] > step.cut:
@@ -301,6 +359,8 @@ class HalfspaceElimination(Tester):
             "n_alice": s.n_alice,
             "n_bob": s.n_bob,
             "epsilon": str(s.epsilon),
+            **({} if self.delta is None else {"delta": str(self.delta)}),
+            **({"retries": self.retries} if self.retries else {}),
             "beta": str(s.beta),
             "labels": s.labels,
             "tolerance": s.tolerance,
@@ -312,17 +372,59 @@ class HalfspaceElimination(Tester):
 
 def _play(
     step: Round, state: State, parties: dict[str, EliminationParty], transcript: Transcript
-) -> NDArray[np.int64] | None:
-    """Play one round; return the candidates that stay, or None after two bottoms."""
+) -> State | None:
+    """Play one round; return the state after it, or None after two bottoms."""
     for name in (step.first, step.second):
         message = converse(transcript, parties[name].select(step, state.alive))
-        index = message.payload.get("index")
-        menu = step.menus[name]
-        if type(index) is not int or not BOTTOM <= index < max(1, len(menu)):
-            raise ProtocolError("Message 'selection' must hold 'index', a member of the public menu or -1.")
+        state, index = read_selection(step, state, message, name)
         if index != BOTTOM:
-            return state.alive[menu.members(index)] if len(menu) else state.alive[:0]
-    return None
+            return state
+    return after_bottoms(step, state)
+
+
+def after_bottoms(step: Round, state: State) -> State | None:
+    """Return the state after two bottoms: the same candidates with a retry less, or None for Match."""
+    if not state.lives:
+        return None
+    return State(state.alive, state.left, state.risk - step.share, state.rounds + 1, state.lives - 1)
+
+
+def read_selection(step: Round, state: State, message: Message, name: str) -> tuple[State, int]:
+    """Return the state after one party's selection, and the index selected.
+
+    Everything is recomputed from the public step: what the message may hold and what it costs. A message that
+    states another price, comes from the other party, or names no member, is refused, so that a party that
+    keeps books by a dishonest counterpart's figures cannot exist.
+
+    Raises:
+        ProtocolError: when the message cannot be this round's.
+    """
+    index, menu = message.payload.get("index"), step.menus[name]
+    form = message.sender == name and message.kind == "selection"
+    if not form or type(index) is not int or not BOTTOM <= index < max(1, len(menu)):
+        raise ProtocolError("Message 'selection' must hold 'index', a member of the public menu or -1.")
+    if message.payload.get("candidates") != len(state.alive):
+        raise ProtocolError("Message 'selection' must hold 'candidates', the public number of candidates.")
+    price = step.price if index == BOTTOM else step.member_price
+    if message.epsilon != step.stated(index):
+        raise ProtocolError(f"Message 'selection' must state the public loss {step.stated(index)}.")
+    left = {**state.left, name: state.left[name] - price}
+    if index == BOTTOM:
+        return State(state.alive, left, state.risk, state.rounds, state.lives), index
+    alive = state.alive[menu.members(index)] if len(menu) else state.alive[:0]
+    return State(alive, left, state.risk - step.share, state.rounds + 1, state.lives), index
+
+
+def check_count(step: Finish, message: Message, name: str) -> None:
+    """Refuse a message of the counting finish with another sender, kind or price than the public step's.
+
+    Raises:
+        ProtocolError: as said; the values are checked where they are read.
+    """
+    if (message.sender, message.kind) != (name, "mistakes"):
+        raise ProtocolError(f"The transcript must go on with 'mistakes' of {name}.")
+    if message.epsilon != step.epsilon:
+        raise ProtocolError(f"Message 'mistakes' must state the public loss {step.epsilon}.")
 
 
 @lru_cache(maxsize=2)
@@ -330,7 +432,8 @@ def menus_of(domain: Domain) -> Menus:
     """Return the menu builder over one generic representative of every dichotomy."""
     from geomdp.geometry.arrangement import dichotomies
 
-    return Menus(dichotomies(domain, generic=True, limit=MOST_CANDIDATES).weights)
+    weights = dichotomies(domain, generic=True, limit=MOST_CANDIDATES).weights
+    return Menus(weights, lifted=not domain.pointed)
 
 
 @lru_cache(maxsize=4)
@@ -340,15 +443,31 @@ def first_menus(domain: Domain, progress: Progress) -> tuple[Cutting, ...]:
     Empty where the candidates are too few to be cut: the certified calibration then serves as it is.
     """
     menus = menus_of(domain)
-    n = len(menus.weights)
+    n, d = menus.vectors.shape
+    everything = np.arange(n, dtype=np.int64)
+    tries = SHARES_CROSSING if proved_cuttings(d) else tuple(2 * ratio - 1 for ratio in ratios(d)[:2])
     found = []
-    for i, ratio in enumerate(ratios(domain.d)[:2]):
-        if int(ratio * n) > n // 2:
-            try:
-                menu = menus.get(np.arange(n, dtype=np.int64), n // 2, int(ratio * n), "cones")
-            except CapacityError:
-                continue
-            found.append(Cutting(float(ratio), members(menu)))
+    for i, share in enumerate(tries):
+        both = _first_menu(menus, everything, share)
+        if both is not None:
+            found.append(Cutting((1 + share) / 2, -(-(both - 1) // 2), math.ceil(ASSUMED / share)))
         if progress is not None:
-            progress((i + 1) / 2)
+            progress((i + 1) / len(tries))
     return tuple(found)
+
+
+def _first_menu(menus: Menus, everything: NDArray[np.int64], share: Fraction) -> int | None:
+    """Return the number of members, for both parties, of the first round's menus at some share."""
+    n, d = menus.vectors.shape
+    if proved_cuttings(d):
+        cells = menus.cells(everything, int(share * n))
+        if cells is None:
+            return None
+        total = n + cells.cross
+        return members_of(menus.opposite(everything, cells, (total // 2, total - total // 2)))
+    if int((1 + share) / 2 * n) <= n // 2:
+        return None
+    try:
+        return 2 * members(menus.get(everything, n // 2, int((1 + share) / 2 * n), "cones"))
+    except CapacityError:
+        return None

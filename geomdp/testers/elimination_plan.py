@@ -16,6 +16,16 @@ these a errs on it: n_A <= s k. Suppose G_B holds some b. If s <= d, then b errs
 so opt <= (d+1) k. If s = d + 1, the circuit spans R^d positively, b is a positive combination of at most d
 of its members, f_A(b) <= d k, and again opt <= (d+1) k. (Paper, Lemma 4.4, has 2(d+1) k for affine hulls.)
 
+Labels and tolerance. The bound (d+1) k cannot be lowered, not even for disjoint labels: a plane of eight
+points with labels - for Alice and + for Bob attains it. So t rises by d + 1 with every unit of tolerance t0,
+as a perfect candidate may now have t0 mistakes with either party: K = k + 1 rises by 1, K - t0 stays.
+
+Other domains. In no open halfspace, there are dichotomies whose candidates vanish on records, even w = 0.
+There the candidates are lifted to (w, 1) in R^(d+1), and the same statement holds with d + 1 for
+d, for any representatives: the last coordinate makes both sides of a relation sum l_a (a, 1) = sum m_b (b, 1)
+non-trivial, of at most d + 2 vectors, and v = sum l_a a errs on a record only if one of the a does: if all
+<a, x> >= 0 then <v, x> >= 0, if all <a, x> < 0 then <v, x> < 0. So opt <= (d+2) k.
+
 Round in Far (opt >= t = (d+1) k + 1). Let Alice's members cover every generic halfspace of at most s_A
 candidates and Bob's every one of at most s_B, with s_A + s_B >= N - 1. For a separating z (perturbed to be
 generic) either |H_z| <= s_A or |H_-z| <= N - s_A - 1 <= s_B. Hence one party has a member with score K; a
@@ -25,17 +35,27 @@ at most exp(-c (K - tau)) / 2: two exponential races. Whoever selects a member m
 Round in Match (some w* has f_A(w*) + f_B(w*) <= t0). Members without w* score at most t0, so a party selects
 one with probability at most M exp(-c (tau - t0)) / 2, M the number of members that miss w*.
 
+Retries. With F retries a run declares Match only at double bottom number F + 1, and a double bottom before
+repeats the round at its price. In Far every round fails with probability at most p, so the run errs if a
+binomial number exceeds F: p may be far larger than beta / rounds (:func:`far_share`). Each party needs c more
+for every retry.
+
 Price. Replacing one record moves every u(C) by at most 1 and leaves tau fixed. Permute-and-flip is the race
 of score + exponential noise of rate c, so P(bottom) changes by at most e^c (shift one noise) and any
 P(member) by at most e^(2c). In pure privacy the log ratios of a transcript add up, so a party pays c for
 bottom and 2c for a member, whichever occurs, and must be able to pay 2c when it is asked.
 
 Budget game. x + y with M exp(-x)/2 <= b1, exp(-y)/2 <= b2 and c = (x + y)/(K - t0): budgets are measured in
-multiples of 1/(K - t0). A generic list of subsets never needs more than 2 * cover_pairs(N, d) + 1 members
-for both parties together. :func:`game` computes S(A, B), a number of candidates that any Far run with
-budgets A and B left is sure to eliminate, by S(A, B) = 1 + S(A - 2q, B) + S(A - q, B - 2q) (Alice asked
-first), or the mirror image. Source: the shape of the protocol is (paper, Algorithm 3, Theorem 4.7); prices,
-budget game and constants are ours.
+multiples of 1/(K - t0). Two kinds of menus exist for every set of candidates. The exact list of the generic
+halfspace subsets needs at most 2 * cover_pairs(N, d) + 1 members for both parties together; it is written out
+for N <= most_listed(d). For d <= 3 level cuttings (:mod:`geomdp.geometry.levels`) with M cells need 2 M + 1
+members for both, M independent of N, of (1 + share) N candidates together: ``proved_cuttings``. The function
+``game`` computes S(A, B), a number of candidates that any Far run with budgets A and B left is sure to
+eliminate, as the largest N with N - 1 <= S(A - 2q, B) + S(A - q, B - 2q) at a list's price q, or the same
+with (1 + share) N at a cutting's price (Alice asked first), or the mirror image. For d <= 3 both kinds can
+always be built, so the resolution holds whatever menus occur. For d >= 4 the lists of every length enter.
+Source: the shape of the protocol is (paper, Algorithm 3, Theorem 4.7); prices, budget game and constants are
+ours.
 """
 
 from __future__ import annotations
@@ -45,22 +65,49 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-import numpy as np
-from numpy.typing import NDArray
-
-from geomdp.core.errors import ArgumentError, CapacityError
+from geomdp.core.errors import ArgumentError
 from geomdp.geometry.subsets import cover_pairs
+from geomdp.testers.elimination_costs import (
+    ROOM,
+    far_share,
+    finish_cost,
+    finish_cut,
+    finish_epsilon,
+    round_cost,
+    round_logs,
+    two_laplace_sf,
+)
+from geomdp.testers.elimination_game import Cutting, Game, game, most_listed, proved_cuttings
+
+__all__ = [
+    "GRAIN",
+    "MOST_COUNTED",
+    "ROOM",
+    "Calibration",
+    "Cutting",
+    "Game",
+    "PaperConstants",
+    "calibrate",
+    "far_share",
+    "finish_cost",
+    "finish_cut",
+    "finish_epsilon",
+    "most_listed",
+    "paper_constants",
+    "proved_cuttings",
+    "round_cost",
+    "round_logs",
+    "two_laplace_sf",
+]
 
 #: Scores are multiplied by this, so that bottom's score can be set finely; the noise grows with it.
 GRAIN = 1024
-#: Relative room left for float rounding in logarithms; far above 2^-50.
-ROOM = 1e-9
 #: Steps of budget that the game's table distinguishes on its diagonal, about.
 STEPS = 700
-#: Largest edge of the table.
-MOST_EDGE = 4096
 #: Largest number of candidates for the counting finish.
 MOST_COUNTED = 16
+#: The resolution at which a first guess of the finish's price is made; it hardly depends on it.
+_GAP = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -106,129 +153,6 @@ def paper_constants(
 
 
 @dataclass(frozen=True)
-class Cutting:
-    """An assumed menu: members of at most ratio * N candidates cost ln(members) whatever N is.
-
-    Attributes:
-        ratio: largest member over N for halfspaces of N/2 candidates; with other shares the two largest
-        members
-            together hold 2 * ratio * N.
-        members: assumed largest number of members per party.
-    """
-
-    ratio: float
-    members: int
-
-
-@dataclass(frozen=True)
-class Game:
-    """The table of the budget game, in units of `unit`.
-
-    Attributes:
-        size: (T+1, T+1) S(A, B): candidates that are sure to be eliminated from budgets A, B.
-        depth: (T+1, T+1) largest number of rounds (finish included) of the table's strategy.
-        start: least T with S(T, T) >= N.
-        unit: one unit of budget, in multiples of 1/(K - t0).
-        share: failure probability allowed per round, on each side of the promise.
-        assumed: the assumed cuttings; none in the certified game.
-    """
-
-    size: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    start: int
-    unit: float
-    share: float
-    assumed: tuple[Cutting, ...] = ()
-
-    def margin(self, a: int, b: int, candidates: int) -> tuple[int, int]:
-        """Return (j, rounds): how far both budgets may shrink (j < 0: must grow) with S >= candidates.
-
-        Rounds is the depth at the shrunken budgets. Budgets above the table's edge are cut to it.
-        """
-        edge = len(self.size) - 1
-        if candidates == 0:
-            return min(a, b), 0
-        gap, low = a - b, -edge - 1
-        # the diagonal through (a, b), from its start inside the table
-        tops = np.arange(max(0, gap), edge + 1 + min(0, gap))
-        column = self.size[tops, tops - gap] if abs(gap) <= edge else np.empty(0, dtype=np.int64)
-        good = np.flatnonzero(column >= candidates)
-        if not len(good):
-            return low, 0
-        top = int(tops[good[0]])
-        return a - top, int(self.depth[top, top - gap])
-
-
-def round_cost(members: int, share: float) -> float:
-    """Return x + y: c (K - t0) of a round whose two menus hold `members` sets together.
-
-    x = ln(members / 2 / share) for the two Match failures, y = ln(1 / 2 / share) for the Far one.
-    """
-    x, y = round_logs(members, share)
-    return x + y
-
-
-def round_logs(members: int, share: float) -> tuple[float, float]:
-    """Return (x, y) of :func:`round_cost`, both at least 0."""
-    x = max(0.0, math.log(max(members, 1) / 2 / share))
-    return x * (1 + ROOM) + ROOM, max(0.0, math.log(0.5 / share)) * (1 + ROOM) + ROOM
-
-
-def two_laplace_sf(z: int, scale: float) -> float:
-    """Return P(Z1 + Z2 >= z) for two discrete Laplace variables of ratio r = exp(-1/scale), z >= 1.
-
-    The sum has pmf ((1-r)/(1+r))^2 r^|v| (|v| + (1+r^2)/(1-r^2)); summing the tail gives the closed form
-    here, returned with a relative margin of 1e-9 upward.
-
-    Example:
-        >>> 0 < two_laplace_sf(40, 3.0) < two_laplace_sf(39, 3.0) < 1
-        True
-    """
-    gap = -math.expm1(-1 / scale)
-    r = 1 - gap
-    spread = (1 + r * r) / (gap * (1 + r))
-    tail = (z + spread) / gap + r / gap**2
-    return (1 + ROOM) * (gap / (1 + r)) ** 2 * math.exp(-z / scale) * tail
-
-
-def finish_cut(candidates: int, epsilon: float, t: int, t0: int, share: float) -> int | None:
-    """Return the best cut of the counting finish, or None if epsilon is too small for it.
-
-    Every candidate's mistakes are released by both parties with discrete Laplace noise of scale N/epsilon (a
-    record moves each of N counts by at most 1); Match iff some noisy total is <= cut. A total of t0 exceeds
-    the cut with probability P(S >= cut - t0 + 1), and N totals >= t all stay above it but for N P(S >= t -
-    cut).
-    """
-    scale = candidates / epsilon * (1 + ROOM)
-
-    def errors(cut: int) -> tuple[float, float]:
-        return two_laplace_sf(cut - t0 + 1, scale), candidates * two_laplace_sf(t - cut, scale)
-
-    low, high = t0, t - 1
-    while low < high:
-        cut = (low + high) // 2
-        match, far = errors(cut)
-        low, high = (low, cut) if match <= far else (cut + 1, high)
-    best = min((low, max(t0, low - 1)), key=lambda cut: max(errors(cut)))
-    return best if max(errors(best)) <= share else None
-
-
-def finish_epsilon(candidates: int, t: int, t0: int, share: float) -> float:
-    """Return an epsilon per party, nearly the least, at which the counting finish has a cut; inf if none."""
-    low, high = 0.0, 1.0
-    while finish_cut(candidates, high, t, t0, share) is None:
-        low, high = high, 2 * high
-        if high > 1e6:
-            return math.inf
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle) if finish_cut(candidates, middle, t, t0, share) is not None else (middle, high)
-        )
-    return high * (1 + ROOM)
-
-
-@dataclass(frozen=True)
 class Calibration:
     """The public constants of a calibrated run.
 
@@ -237,7 +161,9 @@ class Calibration:
         cap: K, the error at which scores are capped.
         resolution: t = (d+1)(K-1) + 1.
         tolerance: t0.
-        kappa: K - t0 less the grain of bottom's score: budgets times kappa / unit are the game's units.
+        kappa: K - t0 less the grain of bottom's score: budgets times kappa / unit are the game's units (with
+            kappa^2 for kappa in concentrated privacy).
+        budget: each party's budget, epsilon or rho.
     """
 
     game: Game
@@ -245,15 +171,38 @@ class Calibration:
     resolution: int
     tolerance: int
     kappa: Fraction
+    budget: Fraction
 
-    def units(self, epsilon: Fraction) -> int:
+    @property
+    def concentrated(self) -> bool:
+        """True if budgets are those of zero-concentrated privacy."""
+        return self.game.member == 1
+
+    def units(self, budget: Fraction) -> int:
         """Return a budget in whole units of the game, rounded down."""
-        return math.floor(epsilon * self.kappa / Fraction(self.game.unit))
+        power = 2 if self.concentrated else 1
+        return math.floor(budget * self.kappa**power / Fraction(self.game.unit))
+
+    def fees(self, c: Fraction) -> tuple[Fraction, Fraction]:
+        """Return what bottom and a member cost a party at the rate c.
+
+        Pure: c and 2c. Concentrated: the exponential mechanism on scores that move by at most 1 has log
+        ratios within an interval of length 2c, so it is (c^2 / 2)-zCDP, whatever it returns.
+        """
+        return (c**2 / 2, c**2 / 2) if self.concentrated else (c, 2 * c)
+
+    def finish_loss(self, candidates: int, budget: Fraction) -> Fraction:
+        """Return the epsilon at which N counts may be released from a budget; see :func:`finish_cost`."""
+        if not self.concentrated:
+            return budget
+        scaled = 2 * candidates * max(budget, Fraction(0)) * 2**80
+        return Fraction(math.isqrt(scaled.numerator // scaled.denominator), 2**40)
 
     def price(self, members: int, share: float) -> tuple[Fraction, int]:
         """Return (c, bottom's score times GRAIN) for two menus of `members` sets together."""
-        x, y = round_logs(members, share)
-        c = Fraction(math.ceil((x + y) * (1 + ROOM) / float(self.kappa) * 2**40), 2**40)
+        x, y = round_logs(members, share, concentrated=self.concentrated, far=self.game.far)
+        grid = 2 ** (40 + math.ceil(self.kappa / Fraction(self.game.unit)).bit_length())
+        c = Fraction(math.ceil(Fraction((x + y) * (1 + ROOM)) / self.kappa * grid), grid)
         return c, GRAIN * self.tolerance + math.ceil(GRAIN * x * (1 + ROOM) / float(c))
 
 
@@ -266,16 +215,20 @@ def calibrate(
     *,
     tolerance: int = 0,
     assumed: tuple[Cutting, ...] = (),
+    concentrated: bool = False,
+    retries: int = 0,
 ) -> Calibration:
     """Return the calibration with the least resolution that the budget game certifies.
 
     Args:
         candidates: N, the number of dichotomies.
         d: dimension.
-        epsilon: each party's budget.
+        epsilon: each party's budget; rho of zero-concentrated privacy if `concentrated`.
         beta: failure probability on each side.
         tolerance: t0.
         assumed: menus taken for granted (their failure is a third outcome); () certifies every path.
+        concentrated: price by rho, select by the exponential mechanism.
+        retries: double bottoms that are repeated before one of them is believed.
 
     Example:
         >>> calibrate(40150, 3, Fraction(1), Fraction(1, 10)).resolution <= 2700
@@ -285,150 +238,59 @@ def calibrate(
         raise ArgumentError("candidates", "an integer >= 1", candidates)
     rounds = 10
     finish: dict[int, int] = {}
-    unit = _unit(candidates, d, beta)
+    unit = _unit(candidates, d, beta, concentrated=concentrated)
+    power = 2 if concentrated else 1
     for _ in range(30):
         share = float(beta) / rounds * (1 - ROOM)
         if not finish:
-            finish = {n: _first_finish(n, d, share, unit) for n in range(1, MOST_COUNTED + 1)}
-        table = game(candidates, d, share, unit, finish=tuple(sorted(finish.items())), assumed=assumed)
+            finish = {
+                n: math.ceil(
+                    1.005 * finish_cost(n, _GAP, 0, share, concentrated) * (_GAP / (d + 1)) ** power / unit
+                )
+                for n in range(1, MOST_COUNTED + 1)
+            }
+        table = game(
+            candidates,
+            d,
+            share,
+            unit,
+            finish=tuple(sorted(finish.items())),
+            assumed=assumed,
+            concentrated=concentrated,
+            retries=retries,
+            far=far_share(rounds, retries, float(beta) - share) if retries else None,
+        )
         depth = int(table.depth[table.start, table.start])
         if depth + 1 != rounds and (depth + 1 > rounds or rounds > depth + 3):
             rounds, finish = depth + 1, {}
             continue
-        extra = math.ceil(Fraction(table.start * unit) / epsilon + Fraction(2, GRAIN))
+        least = Fraction(table.start * unit) / epsilon
+        if concentrated:
+            scaled = math.ceil(least * 2**80)
+            least = Fraction(math.isqrt(scaled) + 1, 2**40)
+        extra = math.ceil(least + Fraction(2, GRAIN))
         cap = extra + tolerance
         t = (d + 1) * (cap - 1) + 1
         kappa = extra - Fraction(2, GRAIN)
-        exact = {n: _exact_finish(n, t, tolerance, share, float(kappa) / unit) for n in finish}
-        short = {n: exact[n] for n in finish if exact[n] > finish[n]}
-        if not short:
-            return Calibration(table, cap, t, tolerance, kappa)
+        exact = {
+            n: _rounded_up(finish_cost(n, t, tolerance, share, concentrated) * float(kappa) ** power / unit)
+            for n in finish
+        }
+        if all(exact[n] <= finish[n] for n in finish):
+            return Calibration(table, cap, t, tolerance, kappa, epsilon)
         finish = {n: max(finish[n], exact[n]) for n in finish}
     raise RuntimeError("The calibration did not settle.")  # pragma: no cover - depth and units only grow
 
 
-def _unit(candidates: int, d: int, beta: Fraction) -> float:
+def _unit(candidates: int, d: int, beta: Fraction, *, concentrated: bool) -> float:
     """Return the unit of budget: halving from N with Cover's menus takes about STEPS units."""
     total, n = 0.0, candidates
     while n:
-        total += 2 * round_cost(2 * cover_pairs(n, d) + 1, float(beta) / 16)
+        cost = round_cost(2 * cover_pairs(n, d) + 1, float(beta) / 16, concentrated=concentrated)
+        total += cost if concentrated else 2 * cost
         n //= 2
     return max(total / STEPS, 2.0**-10)
 
 
-def _first_finish(n: int, d: int, share: float, unit: float) -> int:
-    """Return a first guess of the finish's price in units: the gap is about (d+1)(K - t0)."""
-    gap = 2_000_000
-    epsilon = finish_epsilon(n, gap, 0, share)
-    return math.ceil(1.005 * epsilon * gap / (d + 1) / unit)
-
-
-def _exact_finish(n: int, t: int, t0: int, share: float, units: float) -> int:
-    epsilon = finish_epsilon(n, t, t0, share)
-    return 2**40 if math.isinf(epsilon) else math.ceil(epsilon * units * (1 + ROOM))
-
-
-@lru_cache(maxsize=8)
-def game(
-    candidates: int,
-    d: int,
-    share: float,
-    unit: float,
-    *,
-    finish: tuple[tuple[int, int], ...],
-    assumed: tuple[Cutting, ...] = (),
-) -> Game:
-    """Return the table of the budget game up to the least diagonal budget that eliminates all candidates.
-
-    One antidiagonal A + B = s at a time. On each cell a few round costs q near the one of the cell (A-1, B-1)
-    are tried: every choice is a strategy, so the table is a lower bound whichever are tried.
-    """
-    prices, reach = _list_prices(candidates, d, share, unit)
-    fixed = [(math.ceil(round_cost(2 * c.members, share) / unit), 2 * c.ratio) for c in assumed]
-    edge = 64
-    while edge <= MOST_EDGE:
-        table = _fill(edge, candidates, prices=prices, reach=reach, finish=finish, fixed=fixed)
-        if table is not None:
-            size, depth, start = table
-            return Game(size, depth, start, unit, share, assumed)
-        edge *= 2
-    raise CapacityError("candidates", "few enough for the budget game's table", candidates)
-
-
-def _list_prices(
-    candidates: int, d: int, share: float, unit: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return ascending (prices, reach): reach[i] is the largest N whose lists cost at most prices[i]."""
-
-    def price(n: int) -> int:
-        return math.ceil(round_cost(2 * cover_pairs(n, d) + 1, share) / unit)
-
-    prices, reach = [], []
-    n = 0
-    while n < candidates:
-        prices.append(price(n + 1))
-        low, high = n + 1, candidates
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if price(middle) <= prices[-1] else (low, middle - 1)
-        n = low
-        reach.append(n)
-    return np.array(prices, dtype=np.int64), np.array(reach, dtype=np.int64)
-
-
-def _fill(
-    edge: int,
-    candidates: int,
-    *,
-    prices: NDArray[np.int64],
-    reach: NDArray[np.int64],
-    finish: tuple[tuple[int, int], ...],
-    fixed: list[tuple[int, float]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int] | None:
-    size = np.zeros((edge + 1, edge + 1), dtype=np.int64)
-    depth, chosen = np.zeros_like(size), np.zeros_like(size)
-    for s in range(2 * edge + 1):
-        a = np.arange(max(0, s - edge), min(edge, s) + 1)
-        b = s - a
-        value, rounds = np.zeros(len(a), dtype=np.int64), np.zeros(len(a), dtype=np.int64)
-        for n, price in finish:
-            good = (np.minimum(a, b) >= price) & (value < n)
-            value[good], rounds[good] = n, 1
-        guess = np.where((a > 0) & (b > 0), chosen[np.maximum(a - 1, 0), np.maximum(b - 1, 0)], 0)
-        listed = np.full(len(a), -1, dtype=np.int64)
-        best = guess
-        for step in (-1, 0, 1, 2):
-            at = np.clip(guess + step, 0, len(reach) - 1)
-            total, deep = _split(size, depth, a, b, prices[at])
-            new = np.minimum(reach[at], total + 1)
-            best = np.where(new > listed, at, best)
-            listed = np.maximum(listed, new)
-            rounds, value = np.where(new > value, deep, rounds), np.maximum(value, new)
-        chosen[a, b] = best
-        for price, swell in fixed:
-            total, deep = _split(size, depth, a, b, np.full(len(a), price))
-            new = np.minimum((total / swell).astype(np.int64), candidates)
-            rounds, value = np.where(new > value, deep, rounds), np.maximum(value, new)
-        size[a, b], depth[a, b] = value, rounds
-        if s % 2 == 0 and size[s // 2, s // 2] >= candidates:
-            start = s // 2
-            return size[: start + 1, : start + 1], depth[: start + 1, : start + 1], start
-    return None
-
-
-def _split(
-    size: NDArray[np.int64],
-    depth: NDArray[np.int64],
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    q: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (S_first + S_second, rounds) of the better order at price q; -1 where a party cannot pay."""
-    able = np.minimum(a, b) >= 2 * q
-    a1, b1, q = np.where(able, a, 0), np.where(able, b, 0), np.where(able, q, 0)
-    alice = size[a1 - 2 * q, b1] + size[a1 - q, b1 - 2 * q]
-    bob = size[a1, b1 - 2 * q] + size[a1 - 2 * q, b1 - q]
-    deep_a = np.maximum(depth[a1 - 2 * q, b1], depth[a1 - q, b1 - 2 * q])
-    deep_b = np.maximum(depth[a1, b1 - 2 * q], depth[a1 - 2 * q, b1 - q])
-    total = np.where(able, np.maximum(alice, bob), -1)
-    return total, 1 + np.where(alice >= bob, deep_a, deep_b)
+def _rounded_up(units: float) -> int:
+    return 2**40 if math.isinf(units) else math.ceil(units * (1 + 4 * ROOM) + ROOM)

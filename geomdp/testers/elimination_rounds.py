@@ -8,7 +8,7 @@ probability. The next step is a round (menus, price, bottom's score), the counti
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import CapacityError
-from geomdp.geometry.containers import MOST_LISTED, Containers, build
+from geomdp.geometry.cones import CuttingError
+from geomdp.geometry.containers import MOST_LISTED, Containers, build, opposite_families
+from geomdp.geometry.flats import column_basis
+from geomdp.geometry.levels import LevelCells, level_cutting
 from geomdp.geometry.subsets import cover_pairs
 from geomdp.testers.elimination_plan import (
     GRAIN,
@@ -37,10 +40,12 @@ RATIOS = {
     4: (Fraction(7, 10), Fraction(13, 20), Fraction(3, 4), Fraction(3, 5)),
     5: (Fraction(3, 4), Fraction(4, 5), Fraction(7, 10)),
 }
+#: Shares of the candidates that may cross a cell of a level cutting, as tried first.
+SHARES_CROSSING = (Fraction(1, 7), Fraction(1, 10))
 #: Failure probabilities that are tried for a round, as multiples of the calibration's share.
 SHARES = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 1 / 32)
 #: A pair of halves is taken at once if it leaves this share of the poorer budget unneeded.
-COMFORT = 0.1
+COMFORT = 0.015
 _KEPT = 48
 
 
@@ -51,9 +56,9 @@ class Round:
     Attributes:
         first: "Alice" or "Bob"; the other is asked only after bottom.
         menus: each party's containers (an empty family stands for the one member that is empty).
-        price: c, the loss of bottom; a member costs `member_price`.
-        member_price: the loss of a member, 2c (paper's constants: bottom costs the same).
-        scale_loss: the loss epsilon for which the noise is scaled: noise scale = 2 * grain / scale_loss.
+        price: what bottom costs of the budget, c; a member costs `member_price`.
+        member_price: what a member costs, 2c (the paper's constants, and concentrated privacy: the same).
+        loss: the pure loss of the selection as a whole: noise scale = 2 * grain / loss.
         grain: scores are multiplied by this.
         bottom: bottom's score times the grain.
         cap: K.
@@ -68,6 +73,14 @@ class Round:
     bottom: int
     cap: int
     share: float
+    loss: Fraction
+    concentrated: bool = False
+
+    def stated(self, index: int) -> Fraction:
+        """Return the pure loss that the message of an outcome states (index < 0: bottom)."""
+        if self.concentrated:
+            return self.loss
+        return self.price if index < 0 else self.member_price
 
     @property
     def second(self) -> str:
@@ -77,10 +90,17 @@ class Round:
 
 @dataclass(frozen=True)
 class Finish:
-    """The counting finish: every candidate's noisy mistakes, Match iff some noisy total is <= cut."""
+    """The counting finish: every candidate's noisy mistakes, Match iff some noisy total is <= cut.
+
+    Attributes:
+        epsilon: the pure loss, from which the noise is scaled.
+        cut: the largest noisy total that is a Match.
+        price: what it costs of the budget: epsilon, or its rho.
+    """
 
     epsilon: Fraction
     cut: int
+    price: Fraction
 
 
 @dataclass(frozen=True)
@@ -92,12 +112,14 @@ class State:
         left: what each party has left of its budget.
         risk: failure probability left on each side of the promise.
         rounds: number of rounds so far.
+        lives: how many double bottoms will still be retried.
     """
 
     alive: NDArray[np.int64]
     left: dict[str, Fraction]
     risk: float
     rounds: int = 0
+    lives: int = 0
 
 
 def ratios(d: int) -> tuple[Fraction, ...]:
@@ -105,18 +127,73 @@ def ratios(d: int) -> tuple[Fraction, ...]:
     return RATIOS[min(max(d, 3), 5)]
 
 
-class Menus:
-    """Builds the menus of candidate sets and remembers the latest ones (they depend on public facts only)."""
+def candidate_vectors(weights: NDArray[Any], *, lifted: bool) -> NDArray[Any]:
+    """Return the vectors that planes separate: r independent columns of the weights, then 1 if lifted.
 
-    def __init__(self, weights: NDArray[Any]) -> None:
+    A map that is one-to-one on the candidates' span keeps all halfspace subsets, so columns that depend on
+    others can go. Lifted vectors (w, 1) make planes through 0 of affine planes: see
+    :mod:`geomdp.testers.elimination_plan` for domains that need them.
+
+    Example:
+        >>> candidate_vectors(np.array([[0, 0], [0, 2]]), lifted=True).tolist()
+        [[0, 1], [2, 1]]
+    """
+    kept = np.ascontiguousarray(weights[:, list(column_basis(weights))])
+    return np.hstack([kept, np.ones((len(kept), 1), dtype=kept.dtype)]) if lifted else kept
+
+
+class Menus:
+    """Builds the menus of candidate sets and remembers the latest ones (they depend on public facts only).
+
+    Attributes:
+        weights: (N, d) the candidates as classifiers.
+        vectors: (N, dimension) the candidates as menus see them.
+    """
+
+    def __init__(self, weights: NDArray[Any], *, lifted: bool = False) -> None:
         self.weights = weights
-        self._memory: OrderedDict[tuple[bytes, int, int, str], Containers] = OrderedDict()
+        self.vectors = candidate_vectors(weights, lifted=lifted)
+        self._memory: OrderedDict[Any, Any] = OrderedDict()
 
     def get(self, alive: NDArray[np.int64], most: int, limit: int, method: str) -> Containers:
         """Return the containers of the candidates alive for the given sizes."""
         key = (alive.tobytes(), most, limit, method)
+        found: Containers = self._kept(
+            key, lambda: build(self.vectors[alive], most, limit, method=method, generic=True)
+        )
+        return found
+
+    def cells(self, alive: NDArray[np.int64], cross: int) -> LevelCells | None:
+        """Return a level cutting of the candidates alive, None where `cross` is too small for one."""
+
+        def make() -> LevelCells | None:
+            try:
+                return level_cutting(self.vectors[alive], cross)
+            except CuttingError:
+                return None
+
+        found: LevelCells | None = self._kept((alive.tobytes(), cross), make)
+        return found
+
+    def opposite(
+        self, alive: NDArray[np.int64], cells: LevelCells, limits: tuple[int, int]
+    ) -> tuple[Containers, Containers]:
+        """Return Alice's and Bob's families from a level cutting, for the given largest members.
+
+        The party that may have the larger ones gets all that fit: a cell's two sets together miss a candidate
+        once at most, so there are fewest members without it if one party has both.
+        """
+        turn = 1 if limits[0] >= limits[1] else -1
+
+        def make() -> tuple[Containers, Containers]:
+            return opposite_families(self.vectors[alive], cells, (limits[::turn][0], limits[::turn][1]))
+
+        found: tuple[Containers, Containers] = self._kept((alive.tobytes(), cells.cross, limits), make)
+        return found if turn == 1 else (found[1], found[0])
+
+    def _kept(self, key: Any, make: Callable[[], Any]) -> Any:
         if key not in self._memory:
-            self._memory[key] = build(self.weights[alive], most, limit, method=method, generic=True)
+            self._memory[key] = make()
             while len(self._memory) > _KEPT:
                 self._memory.popitem(last=False)
         self._memory.move_to_end(key)
@@ -126,6 +203,11 @@ class Menus:
 def members(menu: Containers) -> int:
     """Return how many members of a menu can miss one and the same candidate."""
     return max(1, menu.most_missing)
+
+
+def members_of(pair: tuple[Containers, Containers]) -> int:
+    """Return :func:`members` of both parties' menus together."""
+    return members(pair[0]) + members(pair[1])
 
 
 def largest(menu: Containers) -> int:
@@ -145,11 +227,13 @@ def next_step(menus: Menus, state: State, plan: Calibration) -> Round | Finish |
     """
     n = len(state.alive)
     if n <= MOST_COUNTED:
-        epsilon = min(state.left.values())
+        left = min(state.left.values())
+        epsilon = plan.finish_loss(n, left)
         if epsilon > 0 and state.risk > 0:
-            cut = finish_cut(n, float(epsilon) * (1 - ROOM), plan.resolution, plan.tolerance, state.risk)
+            risk = state.risk if plan.game.far is None else min(state.risk, plan.game.share)
+            cut = finish_cut(n, float(epsilon) * (1 - ROOM), plan.resolution, plan.tolerance, risk)
             if cut is not None:
-                return Finish(epsilon, cut)
+                return Finish(epsilon, cut, left)
     best: tuple[int, Round] | None = None
     enough = COMFORT * min(plan.units(left) for left in state.left.values())
     for pair in _menu_pairs(menus, state, plan):
@@ -176,53 +260,102 @@ class _Pair:
 
 
 def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair]:
-    """Yield pairs of menus: halves, then the table's own proportions, then other ratios and full lists."""
-    n, d = len(state.alive), menus.weights.shape[1]
-    pairs = cover_pairs(n, d)
-    tries: list[tuple[Fraction, str]] = [(Fraction(1), "list")] if pairs * n <= LISTED else []
-    tries += [(2 * ratio, "cones") for ratio in ratios(d) if int(ratio * n) > n // 2]
-    tries += [(Fraction(1), "list")] if LISTED < pairs * n <= MOST_LISTED and not plan.game.assumed else []
-    for swell, method in tries:
-        spare = int((swell - 1) * n) // 2
-        try:
-            even = n // 2, (n - 1) - n // 2
-            one, two = (menus.get(state.alive, most, most + spare, method) for most in even)
-            yield _Pair(one, two, early=True)
-            prices = [members(one) + members(two)] + ([2 * pairs + 1] if method == "list" else [])
-            for both in prices:
-                for most in _uneven(state, plan, both, n + 2 * spare):
-                    sizes = most, n - 1 - most
-                    one, two = (menus.get(state.alive, m, m + spare, method) for m in sizes)
-                    yield _Pair(one, two)
-        except CapacityError:
-            continue
+    """Yield pairs of menus, halves first, then the table's own proportions at the table's own prices."""
+    n, d = len(state.alive), menus.vectors.shape[1]
+    work = cover_pairs(n, d) * n
+    if work <= LISTED:
+        yield from _sized(menus, state, plan, Fraction(1), "list")
+    if plan.game.proved:
+        yield from _levelled(menus, state, plan)
+    else:
+        for ratio in ratios(d):
+            if int(ratio * n) > n // 2:
+                yield from _sized(menus, state, plan, 2 * ratio, "cones")
+    if LISTED < work <= MOST_LISTED:
+        yield from _sized(menus, state, plan, Fraction(1), "list")
+
+
+def _sized(menus: Menus, state: State, plan: Calibration, swell: Fraction, method: str) -> Iterator[_Pair]:
+    """Yield pairs of one method: each party's halfspaces of at most some size, of n - 1 together."""
+    n = len(state.alive)
+    spare = int((swell - 1) * n) // 2
+
+    def pair(most: int, *, early: bool = False) -> _Pair:
+        sizes = most, n - 1 - most
+        one, two = (menus.get(state.alive, size, size + spare, method) for size in sizes)
+        return _Pair(one, two, early)
+
+    try:
+        even = pair(n // 2, early=True)
+        yield even
+        prices = [members(even.alice) + members(even.bob)]
+        if method == "list":
+            prices.append(2 * cover_pairs(n, menus.vectors.shape[1]) + 1)
+        for both in prices:
+            for largest_alice in _uneven(state, plan, both, n - 1 + 2 * spare):
+                most = largest_alice - spare
+                if 0 <= most <= n - 1 and most != n // 2:
+                    yield pair(most)
+    except CapacityError:
+        return
+
+
+def _levelled(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair]:
+    """Yield pairs from level cuttings: usual shares halved, then every proved one as the table splits it."""
+    n = len(state.alive)
+    last: _Pair | None = None
+    for share in SHARES_CROSSING:
+        cells = menus.cells(state.alive, int(share * n))
+        if cells is not None:
+            total = n + cells.cross
+            richer = 0 if state.left["Alice"] >= state.left["Bob"] else 1
+            halves = (total // 2, total - total // 2)
+            even = menus.opposite(state.alive, cells, (halves[1 - richer], halves[richer]))
+            yield _Pair(*even, early=True)
+            for most in _uneven(state, plan, members_of(even), total):
+                last = _Pair(*menus.opposite(state.alive, cells, (most, total - most)), early=True)
+                yield last
+    if last is not None:  # nothing better follows: whatever can be paid is taken now
+        yield _Pair(last.alice, last.bob)
+    for cutting in plan.game.proved:
+        cross = int((2 * cutting.ratio - 1) * n)
+        cells = menus.cells(state.alive, cross) if n >= cutting.least else None
+        if cells is not None:
+            for most in _uneven(state, plan, cutting.both, n + cross):
+                yield _Pair(*menus.opposite(state.alive, cells, (most, n + cross - most)))
 
 
 def _uneven(state: State, plan: Calibration, both: int, total: int) -> Iterator[int]:
-    """Yield halfspace sizes for Alice in the table's proportions, for either order, at the price of `both`.
+    """Yield the largest member's size for Alice, of `total` for both, as the table splits it at a price.
 
-    Bob's size is N - 1 less Alice's. The proportions are those of the leanest budgets (both cut by the same
-    amount) at which the table still eliminates `total` candidates after a round.
+    The price is that of `both` members; the split is that of the leanest budgets (both cut by the same
+    amount) at which the table still eliminates `total` candidates after a round, for either order. As the
+    parts are rounded to the second party's favour within what each budget eliminates, both parts fit.
     """
-    n, edge = len(state.alive), len(plan.game.size) - 1
+    n = len(state.alive)
+    game = plan.game.at(state.lives)
+    edge = len(game.size) - 1
     c, _ = plan.price(both, plan.game.share)
-    q = -plan.units(-c)
+    q = -plan.units(-plan.fees(c)[0])
+    cost = plan.game.member * q
     a, b = (min(edge, plan.units(state.left[name])) for name in ("Alice", "Bob"))
-    lean = min(a, b) - 2 * q
+    lean = min(a, b) - cost
     if lean < 0:
         return
     cut = np.arange(lean + 1)
-    size = plan.game.size
+    size = game.size
     orders = (
-        (size[a - 2 * q - cut, b - cut], size[a - q - cut, b - 2 * q - cut]),
-        (size[a - 2 * q - cut, b - q - cut], size[a - cut, b - 2 * q - cut]),
+        (size[a - cost - cut, b - cut], size[a - q - cut, b - cost - cut]),
+        (size[a - cost - cut, b - q - cut], size[a - cut, b - cost - cut]),
     )
-    seen = {n // 2}
+    enough = np.ones(len(cut), dtype=bool)
+    if game.after is not None:
+        enough = game.after.size[a - q - cut, b - q - cut] >= n
+    seen = set()
     for alice, bob in orders:
-        good = np.flatnonzero(alice + bob >= total)
+        good = np.flatnonzero((alice + bob >= total) & enough)
         at = int(good[-1]) if len(good) else 0
-        share = Fraction(int(alice[at]), max(1, int(alice[at] + bob[at])))
-        most = min(n - 1, max(0, int(share * total) - (total - n) // 2))
+        most = int(alice[at]) * total // max(1, int(alice[at] + bob[at]))
         if most not in seen:
             seen.add(most)
             yield most
@@ -239,16 +372,31 @@ def _rate(
     if share > state.risk * (1 - ROOM):
         return None
     c, bottom = plan.price(members(pair[0]) + members(pair[1]), share)
-    if min(state.left.values()) < 2 * c:
+    low, high = plan.fees(c)
+    if min(state.left.values()) < high:
         return None
-    step = Round(first, {first: pair[0], second: pair[1]}, c, 2 * c, GRAIN, bottom, plan.cap, share)
-    after = (
-        ({first: state.left[first] - 2 * c, second: state.left[second]}, largest(pair[0])),
-        ({first: state.left[first] - c, second: state.left[second] - 2 * c}, largest(pair[1])),
+    step = Round(
+        first,
+        {first: pair[0], second: pair[1]},
+        low,
+        high,
+        GRAIN,
+        bottom,
+        plan.cap,
+        share,
+        2 * c,
+        plan.concentrated,
     )
+    after: tuple[tuple[dict[str, Fraction], int], ...] = (
+        ({first: state.left[first] - high, second: state.left[second]}, largest(pair[0])),
+        ({first: state.left[first] - low, second: state.left[second] - high}, largest(pair[1])),
+    )
+    if state.lives:
+        after += (({name: left - low for name, left in state.left.items()}, len(state.alive)),)
     margin, depth = 2**40, 0
-    for left, size in after:
-        j, rounds = plan.game.margin(plan.units(left["Alice"]), plan.units(left["Bob"]), size)
+    for i, (left, size) in enumerate(after):
+        game = plan.game.at(state.lives - 1 if i == 2 else state.lives)
+        j, rounds = game.margin(plan.units(left["Alice"]), plan.units(left["Bob"]), size)
         margin, depth = min(margin, j), max(depth, rounds)
     if margin >= 0 and depth * plan.game.share > (state.risk - share) * (1 - ROOM):
         return None
@@ -260,11 +408,12 @@ def paper_step(menus: Menus, state: State, constants: PaperConstants, epsilon: F
 
     Cost k/2 for bottom and K - u(C) for a member become scores 2u(C) and 2K - k: half units, sensitivity 2.
     """
-    n, d = len(state.alive), menus.weights.shape[1]
+    n, d = len(state.alive), menus.vectors.shape[1]
     method = "list" if cover_pairs(n, d) <= constants.members else "cones"
     menu = menus.get(state.alive, n // 2, 3 * n // 4, method)
     if max(1, len(menu)) > constants.members:
         return None
     loss = epsilon / constants.rounds
     cap = constants.k + 1
-    return Round("Alice", {"Alice": menu, "Bob": menu}, loss, loss, 2, 2 * cap - constants.k, cap, state.risk)
+    bottom = 2 * cap - constants.k
+    return Round("Alice", {"Alice": menu, "Bob": menu}, loss, loss, 2, bottom, cap, state.risk, loss)

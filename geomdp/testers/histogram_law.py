@@ -52,11 +52,10 @@ _SOLVING, _SIMULATING = 60.0, 20.0
 def class_count(domain: Domain, classes: str) -> int:
     """Return the number of labelings of the domain that the class realises, or an upper bound on it.
 
-    Where an exact count takes too long the bound 2 * sum_{i < d} C(m - 1, i) is used [Cover 1965]; it holds
-    for pointed domains, and grids and lines are pointed.
-
-    Raises:
-        CapacityError: for a large domain that is not pointed.
+    Where an exact count takes too long the bound 2 * sum_{i < d} C(m - 1, i) is used on pointed domains [Cover
+    1965]; grids and lines are pointed. On other domains i < d + 1 takes its place: on finitely many points
+    <w, x> >= 0 and <w, x> + c > 0 agree for some c > 0, so every labelling is one of the points (x, 1) by an
+    open halfspace of one dimension more.
 
     Example:
         >>> class_count(Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)]), "halfspaces")
@@ -65,8 +64,8 @@ def class_count(domain: Domain, classes: str) -> int:
     m, d = domain.m, domain.d
     if classes == "thresholds":
         return m + 1
-    if domain.pointed and math.comb(m, d - 1) > _COUNTING_STEPS:
-        return 2 * sum(math.comb(m - 1, i) for i in range(d))
+    if math.comb(m, d - 1) > _COUNTING_STEPS or (d > m and not domain.pointed):
+        return 2 * sum(math.comb(m - 1, i) for i in range(min(m, d if domain.pointed else d + 1)))
     key = {"table": "dichotomies", "domain": domain.fingerprint}
     return int(cached(key, lambda: np.array([_count(domain)]))[0])
 

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, ProtocolError, describe
 from geomdp.protocol.party import integers
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
-from geomdp.testers.elimination import BOTTOM, HalfspaceElimination, menus_of
+from geomdp.testers.elimination import (
+    BOTTOM,
+    HalfspaceElimination,
+    after_bottoms,
+    check_count,
+    menus_of,
+    read_selection,
+)
 from geomdp.testers.elimination_rounds import Finish, Round, State
 
 
@@ -97,8 +104,7 @@ class _Reader:
 
     def read(self) -> Replay:
         """Return the whole run."""
-        setting = self.tester.setting
-        menus = menus_of(setting.domain)
+        menus = menus_of(self.tester.setting.domain)
         state = self.tester.start(menus)
         verdict = ""
         while not verdict:
@@ -110,35 +116,32 @@ class _Reader:
             else:
                 after = self._round(plan, state)
                 verdict = "Match" if after is None else ""
-                left = {name: setting.epsilon - self.spent[name] for name in PARTIES}
-                state = State(
-                    state.alive if after is None else after, left, state.risk - plan.share, state.rounds + 1
-                )
+                state = state if after is None else after
         if next(self.messages, None) is not None:
             raise ProtocolError("The transcript goes on after the run has ended.")
         return Replay(menus.weights, tuple(self.steps), verdict)
 
-    def _round(self, plan: Round, state: State) -> NDArray[np.int64] | None:
-        """Return the candidates left after a round, or None after two bottoms."""
+    def _round(self, plan: Round, state: State) -> State | None:
+        """Return the state after a round, or None after two bottoms."""
         silent: list[str] = []
+        before = state
         for name in (plan.first, plan.second):
-            message, menu = self._message(name, "selection"), plan.menus[name]
-            index = message.payload.get("index")
-            members = max(1, len(menu))
-            fits = message.payload.get("candidates") == len(state.alive)
-            if not fits or type(index) is not int or not BOTTOM <= index < members:
-                raise ProtocolError(f"The selection of {name} is not one that this round allows.")
+            message = self._message(name, "selection")
+            state, index = read_selection(plan, state, message, name)
             if index != BOTTOM:
-                after = state.alive[menu.members(index)] if len(menu) else state.alive[:0]
-                self._add(state, after, name, tuple(silent))
-                return after
+                self._add(before, state.alive, name, tuple(silent))
+                return state
             silent.append(name)
-        self._add(state, state.alive, None, tuple(silent))
-        return None
+        self._add(before, before.alive, None, tuple(silent))
+        return after_bottoms(plan, state)
 
     def _finish(self, plan: Finish, state: State) -> str:
         n = len(state.alive)
-        rows = [integers(self._message(name, "mistakes"), "values", n, 2**60) for name in PARTIES]
+        rows = []
+        for name in PARTIES:
+            message = self._message(name, "mistakes")
+            check_count(plan, message, name)
+            rows.append(integers(message, "values", n, 2**60))
         fits = [sum(values) <= plan.cut for values in zip(*rows, strict=True)]
         self._add(state, state.alive[np.array(fits, dtype=bool)], None, (), counted=True)
         return "Match" if any(fits) else "Far"

@@ -1,7 +1,7 @@
 """Laws of private testers on hard instances: they are right on both sides of the promise."""
 
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError
+from geomdp.core.sample import Sample
+from geomdp.geometry.arrangement import count_dichotomies, dichotomies
 from geomdp.privacy.sampler import SimSampler
 from geomdp.testers.base import Setting
 from geomdp.testers.curator import Curator
+from geomdp.testers.elimination import HalfspaceElimination
 from lp_gadgets.instance import HardInstance
 from lp_gadgets.tanner import TannerCode
 from lp_gadgets.tester import CertifiedHistograms, labelings_bound
@@ -117,3 +120,46 @@ def test_refused_classes_name_the_argument():
     """A tester for halfspaces refuses thresholds."""
     with pytest.raises(ArgumentError, match="classes"):
         CertifiedHistograms(Setting(Domain.line(9), 5, 5, Fraction(1), classes="thresholds"))
+
+
+def _samples(domain, labels, n, rng):
+    cells = rng.integers(0, domain.m, n)
+    return Sample.from_cells(domain, cells, labels[cells])
+
+
+def test_elimination_on_the_unpointed_part_of_a_hard_instance():
+    """Elimination runs where a gadget's antipodal points meet in a plane, and is right on both sides."""
+    domain = HardInstance(TannerCode(1, ()), q=2, J=4, L=2, embedding="cube").domain
+    assert not domain.pointed
+    points = domain.points
+    planes = []
+    for pair in combinations(range(domain.d), 2):
+        others = [k for k in range(domain.d) if k not in pair]
+        inside = points[~points[:, others].any(axis=1)]
+        if len(inside):
+            planes.append(Domain(np.unique(inside, axis=0)))
+    plane = max(planes, key=lambda D: (not D.pointed, D.m))
+    assert not plane.pointed
+    assert plane.m >= 4
+    tester = HalfspaceElimination(Setting(plane, 2000, 2000, Fraction(4)))
+    assert tester.guarantee == "analytic"
+    W = dichotomies(plane)
+    rng, far = np.random.default_rng(0), 0
+    for seed, w in enumerate(W.weights):
+        y = np.where(plane.points @ w >= 0, 1, -1)
+        samples = [_samples(plane, y, 2000, rng) for _ in range(2)]
+        assert _run(tester, samples, seed) == "Match"
+        samples = [samples[0], _samples(plane, -y, 2000, rng)]
+        if int(sum(W.mistakes(S) for S in samples).min()) >= tester.resolution:
+            far += 1
+            assert _run(tester, samples, seed) == "Far"
+    assert far
+
+
+def test_elimination_says_where_a_whole_hard_instance_is_out_of_reach():
+    """The smallest instance can be enumerated, but its candidates have too many dimensions to be cut."""
+    inst = HardInstance(TannerCode(1, ()), q=2, J=40, L=20, embedding="cube")
+    tester = HalfspaceElimination(Setting(inst.domain, inst.n, inst.n, Fraction(1)))
+    assert tester.candidates == count_dichotomies(inst.domain)
+    assert tester.resolution is None
+    assert "dimensions" in tester.reason

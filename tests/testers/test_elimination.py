@@ -14,7 +14,9 @@ from geomdp.core.domain import Domain
 from geomdp.core.errors import BudgetError, ProtocolError
 from geomdp.core.sample import Sample
 from geomdp.geometry.arrangement import dichotomies
-from geomdp.geometry.containers import build
+from geomdp.geometry.containers import build, opposite_families
+from geomdp.geometry.levels import level_cutting
+from geomdp.geometry.subsets import halfspace_subsets
 from geomdp.privacy.audit import neighbour_pairs, selection_law
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import SecureSampler, SimSampler
@@ -22,12 +24,14 @@ from geomdp.protocol.transcript import Message
 from geomdp.testers import elimination, elimination_rounds
 from geomdp.testers.base import Finding, Setting
 from geomdp.testers.elimination import EliminationParty, HalfspaceElimination, mistakes
-from geomdp.testers.elimination_plan import Cutting
+from geomdp.testers.elimination_plan import Cutting, most_listed
 from geomdp.testers.elimination_rounds import Round, State, next_step
+from geomdp.testers.replay import replay
 
 GRID = Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3)])
 LINE = Domain([[0, 1], [1, 1], [2, 1]])
 N = 3000
+ONE = Fraction(1)
 TESTER = HalfspaceElimination(Setting(GRID, N, N, Fraction(1)))
 RULE = (3, 2, -4)
 
@@ -103,6 +107,25 @@ def test_match_of_the_finish_comes_with_a_classifier() -> None:
     assert finding.classifier.mistakes(A) + finding.classifier.mistakes(B) < (tester.resolution or 0)
 
 
+def test_a_double_bottom_is_retried() -> None:
+    """With retries both answers stay right; where nobody can cut, Match takes one double bottom more each."""
+    retries = 1
+    tester = HalfspaceElimination(Setting(GRID, N, N, Fraction(1)), retries=retries)
+    rng = np.random.default_rng(12)
+    k = (tester.resolution or 0) // 2 + 60
+    for seed in range(2):
+        assert play(tester, labelled(RULE, N, rng), labelled(RULE, N, rng), seed).verdict == "Match"
+        assert play(tester, labelled(RULE, N, rng, k), labelled(RULE, N, rng, k), seed).verdict == "Far"
+    one_cell = Sample.from_cells(GRID, [0] * N, [1] * N)  # half of all candidates fit without a mistake
+    silent = []
+    for seed in range(4):
+        finding = play(tester, one_cell, one_cell, seed)
+        run = replay(tester, finding.transcript)
+        assert finding.verdict == run.verdict == "Match"
+        silent.append(len([step for step in run.steps if len(step.silent) == 2]))
+    assert max(silent) == retries + 1
+
+
 def test_tolerance_is_owed_a_match() -> None:
     """With tolerance t0, data with opt <= t0 matches, and data with opt >= t does not."""
     tester = HalfspaceElimination(Setting(GRID, N, N, Fraction(2), tolerance=60))
@@ -163,8 +186,16 @@ def rounds_of(domain: Domain) -> list[tuple[np.ndarray, Round]]:
         for alive in combinations(range(len(W)), size):
             menu = build(W[list(alive)], size // 2, size // 2, method="list", generic=True)
             menus = {"Alice": menu, "Bob": menu}
-            step = Round("Alice", menus, Fraction(1), Fraction(2), 1, 1, 2, 0.1)
-            out.append((np.array(alive), step))
+            out.append((np.array(alive), Round("Alice", menus, ONE, 2 * ONE, 1, 1, 2, 0.1, 2 * ONE)))
+    everything = np.arange(len(W))
+    cells = level_cutting(W, 4)
+    total = len(W) + cells.cross
+    for most in (total // 2, total // 2 + 1):
+        alice, bob = opposite_families(W, cells, (most, total - most))
+        for menus in ({"Alice": alice, "Bob": bob}, {"Alice": bob, "Bob": alice}):
+            if len(menus["Alice"]):
+                step = Round("Alice", menus, ONE, 2 * ONE, 1, 1, 2, 0.1, 2 * ONE)
+                out.append((everything, step))
     return out
 
 
@@ -172,6 +203,8 @@ def law(step: Round, f: np.ndarray, r: Fraction, mutant: str = "") -> dict[int, 
     """Return the exact law of one selection with r = exp(-c), as the party computes its scores."""
     menu = step.menus["Alice"]
     scores = menu.scores(f, step.cap).tolist()
+    if mutant == "menu":  # its members are numbered as the data say
+        scores = np.roll(scores, int(np.argmin(f))).tolist()
     bottom = step.bottom if mutant != "bottom" else step.bottom + int(f.min())
     if mutant == "scale":
         r = r * r
@@ -200,9 +233,30 @@ def test_prices_hold_exactly() -> None:
     assert Fraction(1, 2) < worst_excess() <= 1
 
 
-@pytest.mark.parametrize("mutant", ["scale", "free bottom", "bottom"])
+def repeated(rounds: int, charges: int) -> Fraction:
+    """Return the worst ratio of bottom in all of some rounds, over exp(its price) charged so many times."""
+    r = Fraction(1, 2)
+    W = dichotomies(LINE, generic=True).weights
+    records = [(cell, y) for cell in range(3) for y in (-1, 1)]
+    pairs = list(neighbour_pairs(records, 2))
+    cells = {data: mistakes(Sample.from_cells(LINE, *zip(*data, strict=True)), W) for data, _ in pairs}
+    worst = Fraction(0)
+    for alive, step in rounds_of(LINE)[-4:]:
+        laws = {data: law(step, f[alive], r) for data, f in cells.items()}
+        for data, neighbour in pairs:
+            ratio = laws[data][-1] / laws[neighbour][-1]
+            worst = max(worst, ratio**rounds * r**charges)
+    return worst
+
+
+def test_prices_add_up_over_rounds() -> None:
+    """Repeated silence is covered when each is paid; a budget that is charged only once does not cover it."""
+    assert repeated(8, 8) <= 1 < repeated(8, 1)
+
+
+@pytest.mark.parametrize("mutant", ["scale", "free bottom", "bottom", "menu"])
 def test_planted_bugs_break_the_prices(mutant: str) -> None:
-    """A scale off by two, an unpaid bottom, and a bottom that looks at data all exceed their prices."""
+    """A scale off by two, an unpaid bottom, a bottom or a menu that looks at data all exceed their prices."""
     assert worst_excess(mutant) > 1
 
 
@@ -222,12 +276,27 @@ def test_nothing_is_drawn_beyond_the_budget() -> None:
     assert party.budget.spent == 0
 
 
-@pytest.mark.parametrize("index", [-2, 10**6, "0", True, None])
-def test_malformed_selections_are_refused(index: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An index outside the public menu is a protocol error."""
+HONEST = EliminationParty.select
+FORGERIES = {
+    "index": lambda m: Message(m.sender, m.kind, {**m.payload, "index": 10**6}, m.epsilon),
+    "negative": lambda m: Message(m.sender, m.kind, {**m.payload, "index": -2}, m.epsilon),
+    "text": lambda m: Message(m.sender, m.kind, {**m.payload, "index": "0"}, m.epsilon),
+    "boolean": lambda m: Message(m.sender, m.kind, {**m.payload, "index": True}, m.epsilon),
+    "nothing": lambda m: Message(m.sender, m.kind, {"candidates": m.payload["candidates"]}, m.epsilon),
+    "candidates": lambda m: Message(m.sender, m.kind, {**m.payload, "candidates": 1}, m.epsilon),
+    "free": lambda m: Message(m.sender, m.kind, m.payload, Fraction(0)),
+    "dear": lambda m: Message(m.sender, m.kind, m.payload, m.epsilon + Fraction(1, 10**9)),
+    "kind": lambda m: Message(m.sender, "mistakes", m.payload, m.epsilon),
+    "sender": lambda m: Message("Alice" if m.sender == "Bob" else "Bob", m.kind, m.payload, m.epsilon),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_forged_selections_are_refused(forgery: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a selection may hold and what it costs follows from the public step; anything else is refused."""
 
     def forged(self: EliminationParty, step: Round, alive: np.ndarray) -> Message:
-        return Message(self.name, "selection", {"index": index}, Fraction(0))
+        return FORGERIES[forgery](HONEST(self, step, alive))
 
     monkeypatch.setattr(EliminationParty, "select", forged)
     S = Sample.from_cells(GRID, [0] * N, [1] * N)
@@ -251,7 +320,8 @@ def test_next_step_depends_on_public_facts_only() -> None:
 
 def test_too_hopeful_assumptions_end_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
     """Menus assumed far too small leave too little budget: the third outcome, never an overdraft."""
-    monkeypatch.setattr(elimination, "first_menus", lambda domain, progress: (Cutting(0.51, 1),))
+    hopeful = (Cutting(Fraction(51, 100), 1),)
+    monkeypatch.setattr(elimination, "first_menus", lambda domain, progress: hopeful)
     tester = HalfspaceElimination(Setting(GRID, N, N, Fraction(1)), guarantee="unless-inconclusive")
     assert (tester.resolution or 0) < (TESTER.resolution or 0)
     rng = np.random.default_rng(11)
@@ -272,15 +342,131 @@ def test_inconclusive_when_nothing_can_be_paid() -> None:
     assert next_step(menus, State(np.arange(50), left, 0.05), tester.calibration) is None
 
 
+class _Adversary:
+    """Plays the public game with real menus: large members, and a double bottom wherever it is retried."""
+
+    def __init__(self, tester: HalfspaceElimination, seed: int) -> None:
+        self.tester, self.rng = tester, np.random.default_rng(seed)
+        self.methods: set[str] = set()
+
+    def outcome(self) -> str:
+        """Return "finish", the verdict of an empty set, or "Inconclusive"."""
+        menus = elimination.menus_of(self.tester.setting.domain)
+        state = self.tester.start(menus)
+        while True:
+            step, verdict = self.tester.next_step(menus, state)
+            if not isinstance(step, Round):
+                return "finish" if step is not None else verdict
+            again = elimination.after_bottoms(step, state)
+            if again is not None and self.rng.random() < 0.3:
+                left = {name: state.left[name] - step.price for name in state.left}
+                state = State(again.alive, left, again.risk, again.rounds, again.lives)
+                continue
+            sizes = {name: elimination_rounds.largest(step.menus[name]) for name in ("Alice", "Bob")}
+            name = max(sizes, key=lambda n: sizes[n] * self.rng.uniform(0.8, 1.2))
+            left, menu = dict(state.left), step.menus[name]
+            left[name] -= step.member_price
+            if name == step.second:
+                left[step.first] -= step.price
+            assert min(left.values()) >= 0
+            self.methods.add(menu.method)
+            alive = state.alive[menu.members(int(np.argmax(menu.sizes)))] if len(menu) else state.alive[:0]
+            state = State(alive, left, state.risk - step.share, state.rounds + 1, state.lives)
+
+
+@pytest.mark.parametrize(("proved_only", "retries"), [(False, 0), (True, 0), (True, 1)])
+def test_analytic_plans_never_end_without_an_answer(
+    proved_only: bool, retries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever cuts what, the menus that are proved to exist last to the end, also without any better ones."""
+    domain = Domain.grid([("x", 0, 1, 5), ("y", 0, 1, 5)])
+    tester = HalfspaceElimination(Setting(domain, N, N, Fraction(1)), retries=retries)
+    assert tester.guarantee == "analytic"
+    assert tester.candidates > most_listed(3)
+    if proved_only:
+        monkeypatch.setattr(elimination_rounds, "SHARES_CROSSING", ())
+    for seed in range(1 + retries):
+        adversary = _Adversary(tester, seed)
+        assert adversary.outcome() in {"finish", "Far"}
+        assert "levels" in adversary.methods
+
+
+def test_three_dimensions_and_short_lists_are_analytic() -> None:
+    """The guarantee says whether all menus exist: always up to rank 3, else where lists are short."""
+    cube = Domain.grid([(name, 0, 1, 2) for name in "xyz"])
+    larger = Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3), ("z", 0, 1, 2)])
+    for domain, guarantee in ((GRID, "analytic"), (cube, "analytic"), (larger, "unless-oversize")):
+        tester = HalfspaceElimination(Setting(domain, N, N, Fraction(1)))
+        listed = tester.candidates <= most_listed(tester.dimension)
+        assert tester.guarantee == guarantee
+        assert (guarantee == "analytic") == (tester.dimension <= 3 or listed)
+    flat = Domain([[a, b, a + b, 1] for a in range(3) for b in range(3)])
+    assert HalfspaceElimination(Setting(flat, N, N, Fraction(1))).dimension == 3
+
+
+UNPOINTED = {
+    "cross": Domain([[1, 0], [-1, 0], [0, 1]]),
+    "zero": Domain([[0, 0], [1, 1], [-1, 1], [-2, -2]]),
+    "centred grid": Domain([[a, b] for a in (-1, 0, 1) for b in (-1, 0, 1)]),
+}
+
+
+@pytest.mark.parametrize("name", UNPOINTED)
+def test_domains_with_antipodal_and_zero_points(name: str) -> None:
+    """On domains in no open halfspace both sides of the promise hold, w = 0 and faces included."""
+    domain = UNPOINTED[name]
+    n = 2000
+    tester = HalfspaceElimination(Setting(domain, n, n, Fraction(4)))
+    W = dichotomies(domain, generic=True).weights
+    assert tester.dimension == 3
+    assert tester.resolution is not None
+    assert len(W) == tester.candidates
+    rng = np.random.default_rng(7)
+    for seed, w in enumerate(W[:: max(1, len(W) // 5)]):  # any labelling, degenerate ones among them
+        cells = rng.integers(0, domain.m, (2, n))
+        y = np.where(domain.points @ w >= 0, 1, -1)
+        A, B = (Sample.from_cells(domain, c, y[c]) for c in cells)
+        assert play(tester, A, B, seed).verdict == "Match"
+    seen = 0
+    for seed in range(8):
+        y = np.where(rng.random((2, domain.m)) < 0.5, 1, -1)
+        A, B = (Sample.from_cells(domain, c, labels[c]) for c, labels in zip(cells, y, strict=True))
+        if int((mistakes(A, W) + mistakes(B, W)).min()) >= tester.resolution:
+            seen += 1
+            assert play(tester, A, B, seed).verdict == "Far"
+    assert seen
+
+
+def test_lifted_candidates_are_separated_below_the_bound() -> None:
+    """If opt > (d+2) k on a domain in no open halfspace, an affine plane separates the low-error sets."""
+    rng = np.random.default_rng(8)
+    seen = 0
+    for domain in UNPOINTED.values():
+        W = dichotomies(domain).weights
+        lifted = np.hstack([W, np.ones((len(W), 1), dtype=np.int64)])
+        subsets = halfspace_subsets(lifted)
+        for _ in range(150):
+            counts = rng.integers(0, 9, (4, domain.m)) * (rng.random((4, domain.m)) < 0.5)
+            f = [mistakes(Sample.from_counts(domain, counts[i], counts[i + 2]), W) for i in (0, 1)]
+            opt_here = int((f[0] + f[1]).min())
+            for k in range(max(0, (opt_here - 1) // 4 + 1)):
+                assert 4 * k < opt_here
+                low_a, low_b = (g <= k for g in f)
+                fits = subsets[:, low_a].all(axis=1) & ~subsets[:, low_b].any(axis=1)
+                assert fits.any()
+                seen += bool(low_a.any() and low_b.any())
+    assert seen >= 20
+
+
 @pytest.mark.parametrize(
     ("domain", "word"),
     [
-        (Domain([[1, 0], [-1, 0], [0, 1]]), "generic"),
+        (Domain(np.vstack([np.eye(7, dtype=int), -np.eye(7, dtype=int)])), "neither"),
         (Domain.grid([("x", 0, 1, 99), ("y", 0, 1, 99)]), "enumerated"),
     ],
 )
 def test_unsuitable_domains_give_a_reason(domain: Domain, word: str) -> None:
-    """Domains without generic representatives, or with too many, are infeasible with the reason."""
+    """Domains with too many candidates or dimensions are infeasible with the reason."""
     tester = HalfspaceElimination(Setting(domain, 10**6, 10**6, Fraction(1)))
     assert tester.resolution is None
     assert not tester.feasible

@@ -12,6 +12,8 @@ import pytest
 from geomdp.core.domain import Domain
 from geomdp.core.sample import Sample
 from geomdp.geometry.arrangement import dichotomies
+from geomdp.geometry.containers import MOST_LISTED
+from geomdp.geometry.levels import level_cells
 from geomdp.geometry.subsets import cover_pairs, halfspace_subsets
 from geomdp.privacy.law import dlap_sum_sf
 from geomdp.testers.elimination import mistakes
@@ -20,9 +22,12 @@ from geomdp.testers.elimination_plan import (
     Calibration,
     Cutting,
     calibrate,
+    far_share,
     finish_cut,
     finish_epsilon,
+    most_listed,
     paper_constants,
+    proved_cuttings,
     round_cost,
     round_logs,
     two_laplace_sf,
@@ -44,8 +49,8 @@ def test_paper_constants_by_hand() -> None:
 
 def test_certified_resolution_beats_the_targets() -> None:
     """The offline certificate needs far less than exact halving with Cover's menus (about 2,500)."""
-    assert calibrate(N16, 3, ONE, TENTH).resolution <= 1_700
-    assumed = (Cutting(0.56, 400), Cutting(0.6, 130))
+    assert calibrate(N16, 3, ONE, TENTH).resolution <= 1_350
+    assumed = (Cutting(Fraction(14, 25), 400), Cutting(Fraction(3, 5), 130))
     assert calibrate(N16, 3, ONE, TENTH, assumed=assumed).resolution <= 1_450
 
 
@@ -81,6 +86,49 @@ def test_counting_finish_keeps_both_errors(n: int, t: int, t0: int) -> None:
     assert law.sf(cut - t0 + 1) <= share * (1 + 1e-6)
     assert n * law.sf(t - cut) <= share * (1 + 1e-6)
     assert finish_cut(n, 0.98 * epsilon, t, t0, share) is None
+
+
+@pytest.mark.parametrize(("rounds", "retries"), [(7, 0), (18, 1), (25, 2)])
+def test_far_share_is_the_binomial_quantile(rounds: int, retries: int) -> None:
+    """More than `retries` failures have probability at most the target; 1 % more p breaks it."""
+
+    def tail(p: Fraction) -> Fraction:
+        below = (math.comb(rounds, i) * p**i * (1 - p) ** (rounds - i) for i in range(retries + 1))
+        return 1 - sum(below)
+
+    p = Fraction(far_share(rounds, retries, 0.1))
+    assert tail(p) <= TENTH < tail(p * Fraction(101, 100))
+
+
+def test_retries_leave_enough_for_a_double_bottom() -> None:
+    """With retries every cell of the table can repeat its round, and prices keep both failure odds."""
+    plan = calibrate(174, 3, ONE, TENTH, retries=1)
+    assert plan.game.lives == 1
+    assert plan.game.after is not None
+    assert plan.game.at(0) is plan.game.after
+    assert (plan.game.size <= plan.game.after.size).all()
+    assert plan.game.after.size[-1, -1] >= 174
+    c, bottom = plan.price(200, plan.game.share)
+    tau = Fraction(bottom, GRAIN)
+    assert plan.game.far is not None
+    assert math.exp(-float(c * (plan.cap - tau))) / 2 <= plan.game.far
+    assert 100 * math.exp(-float(c * (tau - plan.tolerance))) <= plan.game.share
+
+
+def test_proved_menus_are_bounded_for_all_sizes() -> None:
+    """Every proved cutting bounds the cells of all sets from its least size on; lists end where they must."""
+    for d in (2, 3):
+        for cutting in proved_cuttings(d):
+            share = 2 * cutting.ratio - 1
+            for n in (cutting.least, cutting.least + 1, 3 * cutting.least, 10**6):
+                cells = level_cells(n, int(share * n), d)
+                assert cells is not None
+                assert cells <= cutting.members
+    for d in (2, 3, 4, 6):
+        n = most_listed(d)
+        assert cover_pairs(n, d) * n <= MOST_LISTED < cover_pairs(n + 1, d) * (n + 1)
+    assert min(c.least for c in proved_cuttings(3)) <= most_listed(3) + 1
+    assert not proved_cuttings(4)
 
 
 def exact_game(plan: Calibration, candidates: int, d: int, finish: dict[int, int]) -> int:
@@ -138,15 +186,21 @@ def test_any_adversary_runs_out_of_candidates() -> None:
             price = finish_epsilon(n, plan.resolution, 0, share) * float(plan.kappa) / unit if n < 17 else 1e9
             if min(a, b) >= price:
                 break
-            q = math.ceil(round_cost(2 * cover_pairs(n, 3) + 1, share) / unit)
             a, b = a - margin, b - margin
-            options = (
-                ((a - 2 * q, b), (a - q, b - 2 * q)),
-                ((a, b - 2 * q), (a - 2 * q, b - q)),
-            )
-            order = max(options, key=lambda cells: sum(int(table.size[c]) for c in cells))
+            kinds = [(2 * cover_pairs(n, 3) + 1, n - 1)] if n <= most_listed(3) else []
+            kinds += [(c.both, n + int((2 * c.ratio - 1) * n)) for c in table.proved if c.least <= n]
+            rows = []
+            for members, total in kinds:
+                q = math.ceil(round_cost(members, share) / unit)
+                for one, two in (
+                    ((a - 2 * q, b), (a - q, b - 2 * q)),
+                    ((a, b - 2 * q), (a - 2 * q, b - q)),
+                ):
+                    if min(*one, *two) >= 0:
+                        rows.append((int(table.size[one]) + int(table.size[two]) - total, one, two))
+            spare, *order = max(rows)
+            assert spare >= 0
             one, two = (int(table.size[c]) for c in order)
-            assert one + two >= n - 1
             least = max(0, n - 1 - two)
             if rng.random() < 0.5:
                 (a, b), n = order[0], int(rng.integers(least, one + 1)) if rng.random() < 0.3 else min(one, n)
@@ -202,13 +256,15 @@ def test_low_error_sets_are_separated_below_the_bound() -> None:
 
 
 def test_the_separation_bound_is_tight() -> None:
-    """In R^2: at most k mistakes each, cones that meet, and opt = 3k, so opt > (d+1) k cannot be weakened."""
+    """In R^2, with disjoint labels: at most k mistakes each, cones that meet, and opt = 3k = (d+1) k."""
     heavy, k = 10**6, 5
     points = [(-1, 9), (-1, -9), (1, 11), (1, -11), (0, 1), (0, -1), (1, 0), (-1, 0)]
     domain = Domain(points)
     alice = Sample.from_counts(domain, [0] * 8, [heavy, heavy, k, k, 0, 0, 0, 0])
     bob = Sample.from_counts(domain, [0, 0, 0, 0, heavy, heavy, heavy, k], [0] * 8)
     W = dichotomies(domain).weights
+    assert not alice.positives.any()
+    assert not bob.negatives.any()
     assert mistakes(alice, np.array([[10, 1], [10, -1]])).tolist() == [k, k]  # (1, 0) lies between these two
     assert mistakes(bob, np.array([[1, 0]])).tolist() == [k]
     assert int((mistakes(alice, W) + mistakes(bob, W)).min()) == 3 * k

@@ -33,6 +33,8 @@ from geomdp.testers.elimination_plan import (
 
 #: Sets with (pairs of halfspace subsets) * (candidates) up to this are listed, larger ones cut by cones.
 LISTED = 150_000
+#: The same for runs with assumed menus, which list only what cannot be cut; all others may need longer ones.
+LISTED_ASSUMED = 4_000_000
 #: Ratios of the menus that are tried, by dimension, the usual one first: small ones need fewer rounds, but
 #: the number of cones grows like (2 ratio - 1)^(1-d).
 RATIOS = {
@@ -271,7 +273,7 @@ def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair
         for ratio in ratios(d):
             if int(ratio * n) > n // 2:
                 yield from _sized(menus, state, plan, 2 * ratio, "cones")
-    if LISTED < work <= MOST_LISTED:
+    if LISTED < work <= (LISTED_ASSUMED if plan.game.assumed else MOST_LISTED):
         yield from _sized(menus, state, plan, Fraction(1), "list")
 
 

@@ -1,10 +1,10 @@
-"""What interaction is worth: users for hidden layers by depth of the tree, and for pointer chasing by length."""
+"""What interaction is worth: users for hidden layers by arity, and for pointer chasing by length."""
 
 from figures import save
 from matplotlib import pyplot as plt
 
 from geomdp.local.finite import odds
-from geomdp.local.hidden_baselines import price_of_interaction
+from geomdp.local.hidden_prices import price_of_interaction
 from geomdp.local.pointer_chasing import early_users, rounds_users
 
 INK, WARM, PALE, GREEN = "#1f4e79", "#c0504d", "#8a8a8a", "#4f8a3c"
@@ -17,24 +17,19 @@ curves = [
     ("announce", "sequential: announce both layers, bit by bit", PALE, "s--"),
     ("leaf", "sequential: random leaves", PALE, "^:"),
     ("one_layer", "sequential: announce one layer, block code", WARM, "o-"),
+    ("uniform", "sequential, uniform layers only: separate", "#d9a441", ".--"),
     ("one_bit", "fully interactive: one bit per layer", GREEN, ".-"),
     ("search", "fully interactive: votes", INK, "o-"),
 ]
 for name, label, colour, style in curves:
     left.semilogy(levels, [getattr(p, name) for p in prices], style, color=colour, label=label, ms=4)
 last = prices[-1]
-left.annotate(
-    f"x {last.best_factor:,.0f}",
-    (12, last.one_layer),
-    (11.1, 6_000),
-    color=WARM,
-    fontsize=12,
-    ha="center",
-)
+left.annotate("", (12, last.one_layer), (12, last.search), arrowprops={"arrowstyle": "<->", "color": WARM})
+left.text(11.8, 13_000, f"x {last.best_factor:,.0f}", color=WARM, fontsize=12, ha="right")
 left.set_xlabel("m  (arity $A = 2^m$, depth $2^A$)")
 left.set_ylabel("users for success 0.9")
 left.set_title("Hidden layers, ε = 1")
-left.set_ylim(50, 1e9)
+left.set_ylim(50, 3e9)
 left.legend(frameon=False, fontsize=8.5, loc="upper left")
 
 sizes = [2**j for j in range(2, 11)]
@@ -43,9 +38,9 @@ two, one = ([f(2, size, ratio) for size in sizes] for f in (rounds_users, early_
 right.loglog(sizes, one, "o-", color=WARM, base=2, label="1 round (non-interactive)", ms=4)
 right.loglog(sizes, two, "o-", color=INK, base=2, label="2 rounds", ms=4)
 right.set_yscale("log")
-right.annotate(
-    f"x {one[-1] / two[-1]:,.0f}", (sizes[-1], two[-1]), (700, 15_000), color=WARM, fontsize=12, ha="center"
-)
+ends = ((sizes[-1], one[-1]), (sizes[-1], two[-1]))
+right.annotate("", *ends, arrowprops={"arrowstyle": "<->", "color": WARM})
+right.text(930, 15_000, f"x {one[-1] / two[-1]:,.0f}", color=WARM, fontsize=12, ha="right")
 right.set_xlabel("l  (pointers in a vector)")
 right.set_ylabel("users, each pointer found with 0.95")
 right.set_title("Pointer chasing PC(2, l), ε = 1")
@@ -55,5 +50,5 @@ right.legend(frameon=False, fontsize=8.5, loc="upper left")
 for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
-figure.suptitle("The price of interaction: exact numbers of users at equal privacy")
+figure.suptitle("The price of interaction: users at equal privacy")
 save(figure, "price_of_interaction.png")

@@ -1,0 +1,271 @@
+"""Sequentially interactive protocols for the hidden layers problem: what to compare the search with.
+
+Each user speaks once here, so that voting at every layer is hopeless: it takes a fresh cohort per layer.
+Better protocols let the two roles talk, a cohort of fresh users for each message:
+
+* *announce* (:func:`announce`): both roles publish the number of their layer, log2(depth) - 1 bits each, and
+  then their labels on a common path, bit by bit.
+* *announce one layer* (:func:`announce_one`): only Alice's kind publishes its layer. Bob's kind names one of
+  some public random paths that takes its edge: a few bits more than log2(arity). Bits are sent in blocks
+  under a random code, which uses the channel better than majorities.
+* *random leaf* (:mod:`geomdp.local.hidden_leaves`): Alice's kind names a public random leaf that takes its
+  edge, Bob's kind says whether it takes Bob's; about `arity` trials, whatever the depth.
+* *separate* (there too): the roles publish leading bits of their layers' numbers until these differ. Then a
+  layer between the two is known, and each role names a path on its side. This takes a few bits if the layers
+  are drawn uniformly, and about 2 log2(depth) bits, more than above, if they are neighbours.
+
+The first three succeed with the stated probability on every instance. They are the best that we know, not
+proved to be the best. For the original problem, whose depth is triply exponential in log2(arity), every
+sequential protocol needs a number of users that is a power of the arity (M. Joseph, J. Mao, A. Roth,
+Exponential Separations in Local Differential Privacy, Corollary 4.1.1). That proof says little about smaller
+depths: if only Alice and Bob had to know the leaf, not everybody who reads the transcript, they could find a
+layer between theirs by comparing hashes, with about log(log(depth)) bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from geomdp.core.errors import check_integer
+from geomdp.local.finite import check_ratio
+from geomdp.local.hidden_layers import ALICE, BOB, Path, label_of, level_of
+from geomdp.local.hidden_messages import Message, ask_coded, bits_of, first_taking
+from geomdp.local.hidden_solver import skip
+from geomdp.local.models import Pool
+from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps
+from geomdp.local.signs import KEY, Signs
+from geomdp.local.twoparty import Bit, TwoPartyProtocol, TwoPartySteps
+from geomdp.local.votes import code_rates, majority_success, majority_users, stage_success, stage_users
+from geomdp.protocol.transcript import PARTIES
+
+_BLOCK = 16  # largest number of bits in one code word: 65,536 candidates to compare
+
+
+def announce_bits(arity: int, depth: int) -> int:
+    """Return the bits of :func:`announce`: two layer numbers and two labels.
+
+    Example:
+        >>> announce_bits(16, 2**16)
+        38
+    """
+    return bits_of((depth + 1) // 2) + bits_of(depth // 2) + 2 * bits_of(arity)
+
+
+def announce(arity: int, depth: int) -> TwoPartyProtocol:
+    """Return the two-party protocol that announces layers and labels bit by bit.
+
+    Alice holds an even layer, Bob an odd one. Without noise it always succeeds. For private users, send each
+    bit several times and compile: to_ldp(amplify(announce(arity, depth), copies), ratio, users).
+
+    Args:
+        arity: number of children of a vertex, >= 1.
+        depth: layer of the leaves, >= 2.
+
+    Example:
+        >>> from geomdp.local.hidden_layers import HiddenLayers
+        >>> instance = HiddenLayers.draw(16, 2**64, key=2)
+        >>> instance.accepts(announce(16, 2**64).noiseless(instance.alice, instance.bob, rng=0))
+        True
+    """
+
+    def send(role: str, size: int, message: Message, stage: int) -> Generator[Bit | Coin, Any, int]:
+        del stage
+        received = 0
+        for place in reversed(range(bits_of(size))):
+            received = received << 1 | (yield Bit(role, _bit(role, message, place)))
+        return min(received, size - 1)
+
+    def steps() -> TwoPartySteps:
+        return (yield from _conversation(arity, depth, send))
+
+    return TwoPartyProtocol(steps)
+
+
+def _bit(role: str, message: Message, place: int) -> Callable[[Any], int]:
+    return lambda value: message((role, value)) >> place & 1
+
+
+def announce_one(arity: int, depth: int, ratio: Fraction, plan: CodedPlan) -> MakeProtocol:
+    """Return the sequential protocol in which Alice's layer is announced and Bob's is not.
+
+    1. Alice's kind: the number a of its layer. 2. Bob's kind: which of plan.paths public random paths to
+    layer a takes its edge (any, if its layer is not above a). 3. Alice's kind: its label at the end of that
+    path. 4. Bob's kind: which of as many continuations to a leaf takes its edge (any, if its layer is above).
+
+    Each message is cut into blocks of bits. A block is sent by a cohort: users of the right role give the
+    public random sign of the block's value by randomised response, the others a fair coin; the value whose
+    signs agree most is read.
+
+    Args:
+        arity: number of children of a vertex, >= 1.
+        depth: layer of the leaves, >= 2.
+        ratio: odds of a true sign.
+        plan: list length, block length and cohort sizes, see :func:`plan_coded`.
+
+    Proof note. A user answers one randomised response, or with a fair coin: log(ratio)-DP.
+    """
+    check_ratio(ratio)
+
+    def steps() -> Steps:
+        pool = Pool(plan.users)
+        signs = Signs((yield Coin(KEY)))
+
+        def send(role: str, size: int, message: Message, stage: int) -> Generator[Ask | Coin, Any, int]:
+            received, width = 0, bits_of(size)
+            sizes = plan.blocks(width)
+            for number, block in enumerate(sizes):
+                width -= block
+                value = _part(message, width, block)
+                cohort = pool.take(plan.cohort(block)).users
+                got = yield from ask_coded(
+                    signs,
+                    stage << 32 | number,
+                    cohort,
+                    size=1 << block,
+                    role=role,
+                    message=value,
+                    ratio=ratio,
+                )
+                received = received << block | got
+            return min(received, size - 1)
+
+        return (yield from _one_layer(arity, depth, plan.paths, send))
+
+    return steps
+
+
+def _part(message: Message, shift: int, block: int) -> Message:
+    return lambda x: message(x) >> shift & (1 << block) - 1
+
+
+def _conversation(
+    arity: int, depth: int, send: Callable[[str, int, Message, int], Generator[Any, Any, int]]
+) -> Generator[Any, Any, Path]:
+    """Announce both levels, then walk: labels at the two layers, public stretches elsewhere."""
+    check_integer("arity", arity, 1)
+    check_integer("depth", depth, 2)
+    sizes = {ALICE: (depth + 1) // 2, BOB: depth // 2}
+    levels = {}
+    for stage, role in enumerate(PARTIES):
+        half = yield from send(role, sizes[role], lambda x: level_of(x) // 2, stage)
+        levels[role] = 2 * half + (role == BOB)
+    path = Path()
+    for stage, role in enumerate(sorted(PARTIES, key=levels.__getitem__), 2):
+        path = skip(path, levels[role], arity, (yield Coin(KEY)))
+        vertex = path
+        message = _label(levels[role], vertex)
+        path = path.then((yield from send(role, arity, message, stage)))
+    return skip(path, depth, arity, (yield Coin(KEY)))
+
+
+def _one_layer(
+    arity: int, depth: int, paths: int, send: Callable[[str, int, Message, int], Generator[Any, Any, int]]
+) -> Generator[Any, Any, Path]:
+    """Announce Alice's layer; Bob's kind chooses the path above it, then the one below it."""
+    level = 2 * (yield from send(ALICE, (depth + 1) // 2, lambda x: level_of(x) // 2, 0))
+    key = yield Coin(2**64)
+    above = [skip(Path(), level, arity, key << 32 | i) for i in range(paths)]
+    path = above[(yield from send(BOB, paths, first_taking(above), 1))]
+    path = path.then((yield from send(ALICE, arity, _label(level, path), 2)))
+    key = yield Coin(2**64)
+    below = [skip(path, depth, arity, key << 32 | i) for i in range(paths)]
+    return below[(yield from send(BOB, paths, first_taking(below), 3))]
+
+
+def _label(level: int, vertex: Path) -> Message:
+    """Return the label at a vertex; 0 if the level was misunderstood."""
+    return lambda x: label_of(x, vertex) if level_of(x) == level else 0
+
+
+@dataclass(frozen=True)
+class CodedPlan:
+    """Sizes for :func:`announce_one`: blocks of at most `block` bits, one cohort each.
+
+    Attributes:
+        paths: length of a list of public random paths.
+        block: bits of a full block.
+        cohorts: bits of a block -> users.
+        users: of all blocks.
+        success: a lower bound on the probability of a right answer.
+    """
+
+    paths: int
+    block: int
+    cohorts: tuple[tuple[int, int], ...]
+    users: int
+    success: float
+
+    def blocks(self, bits: int) -> list[int]:
+        """Return the lengths of the blocks of a message."""
+        return [self.block] * (bits // self.block) + ([bits % self.block] if bits % self.block else [])
+
+    def cohort(self, block: int) -> int:
+        """Return the number of users of a block."""
+        return dict(self.cohorts)[block]
+
+
+@lru_cache(maxsize=256)
+def plan_coded(arity: int, depth: int, ratio: Fraction, target: float = 0.9) -> CodedPlan:
+    """Return the plan with the fewest users, over blocks of 1 to 16 bits and three list lengths.
+
+    A list of L random paths holds one with Bob's edge with probability 1 - (1 - 1/arity)^L, and only the list
+    that covers Bob's layer matters. Cohorts are disjoint and roles fair, so that blocks are independent: each
+    of N blocks gets the N-th root of what is left of the target.
+
+    Example:
+        >>> from geomdp.local.finite import odds
+        >>> plan = plan_coded(16, 2**16, odds(1))
+        >>> plan.success >= 0.9, plan.users < announce_users(16, 2**16, odds(1)) / 2
+        (True, True)
+    """
+    check_integer("arity", arity, 1)
+    plans = [
+        plan
+        for paths in {1 if arity == 1 else arity << extra for extra in (2, 3, 4)}
+        for block in range(1, _BLOCK + 1)
+        if (plan := _coded(arity, depth, ratio, target, paths=paths, block=block)) is not None
+    ]
+    return min(plans, key=lambda plan: (plan.users, plan.paths, plan.block))
+
+
+def _coded(
+    arity: int, depth: int, ratio: Fraction, target: float, *, paths: int, block: int
+) -> CodedPlan | None:
+    found = 1 - (1 - 1 / arity) ** paths
+    if found <= target:
+        return None
+    counts: dict[int, int] = {}
+    for size in ((depth + 1) // 2, paths, arity, paths):
+        for part, number in ((block, bits_of(size) // block), (bits_of(size) % block, 1)):
+            if part and number:
+                counts[part] = counts.get(part, 0) + number
+    wanted = (target / found) ** (1 / max(sum(counts.values()), 1))
+    rates = code_rates(ratio)
+    cohorts = {part: stage_users(1 << part, rates, min(wanted * (1 + 1e-14), 1 - 1e-12)) for part in counts}
+    users = sum(cohorts[part] * number for part, number in counts.items())
+    chances = (stage_success(cohorts[part], 1 << part, rates) ** number for part, number in counts.items())
+    return CodedPlan(paths, block, tuple(sorted(cohorts.items())), users, found * math.prod(chances))
+
+
+def announce_users(arity: int, depth: int, ratio: Fraction, target: float = 0.9) -> int:
+    """Return the users of :func:`announce` with each bit sent by the least odd cohort.
+
+    All bits arrive right with probability >= target. Cohorts are disjoint, hence independent.
+
+    Example:
+        >>> from geomdp.local.finite import odds
+        >>> announce_users(4, 16, odds(1))
+        970
+    """
+    bits = announce_bits(arity, depth)
+    return bits * majority_users(ratio, target ** (1 / bits)) if bits else 0
+
+
+def announce_success(arity: int, depth: int, ratio: Fraction, copies: int) -> float:
+    """Return the probability that all bits arrive, each by the majority of `copies` fresh users."""
+    return majority_success(copies, ratio) ** announce_bits(arity, depth)

@@ -14,11 +14,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from geomdp.local.audits import run_audits as run_local
 from geomdp.testers.audits.registry import AUDITS, PLANTED, SAMPLED, run_all, run_sampled
 
 README = Path(__file__).parents[2] / "README.md"
 HEAD = "| audit | every view of | claim | worst log ratio | pairs | |\n|---|---|---|---|---|---|\n"
 BUGS = "| planted bug | what is wrong | claim | log ratio found | pairs | |\n|---|---|---|---|---|---|\n"
+LOCAL = "| local protocol | enumerated | claim | worst loss | transcripts | |\n|---|---|---|---|---|---|\n"
+LOCAL_BUGS = (
+    "| planted bug, local | what is wrong | claim | loss found | transcripts | |\n|---|---|---|---|---|---|\n"
+)
 RUNS = (
     "| statistical audit | view of | claim | loss at least | with half the noise | |\n"
     "|---|---|---|---|---|---|\n"
@@ -56,11 +61,13 @@ def main() -> int:
     for name in (name for name in chosen if name in SAMPLED):
         runs.append(run_sampled(name))
         say(("\n" + RUNS if len(runs) == 1 else "") + run_line(runs[-1]))
-    ok = all(row["ok"] for row in [*exact, *runs])
+    local = [] if arguments.names else run_local()
+    say("".join("\n" + head + "".join(map(local_line, rows)) for head, rows in local_tables(local)))
+    ok = all(row["ok"] for row in [*exact, *runs, *local])
     if arguments.json:
-        sys.stdout.write(json.dumps({"ok": ok, "rows": exact, "statistical": runs}) + "\n")
+        print(json.dumps({"ok": ok, "rows": exact, "statistical": runs, "local": local}))
     if arguments.readme:
-        write_readme(exact, runs)
+        write_readme(exact, runs, local)
     return 0 if ok else 1
 
 
@@ -85,8 +92,27 @@ def run_line(row: dict[str, Any]) -> str:
     return f"| {row['name']} | {row['about']} | {claim:g} | {right:.2f} | {wrong:.2f} | {verdict} |\n"
 
 
-def write_readme(rows: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None:
-    """Replace the text between the markers by the three tables."""
+def local_tables(rows: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the tables of the local model, head and rows: right protocols, then planted bugs."""
+    tables = [
+        (LOCAL, [row for row in rows if not row["bug"]]),
+        (LOCAL_BUGS, [row for row in rows if row["bug"]]),
+    ]
+    return [table for table in tables if table[1]]
+
+
+def local_line(row: dict[str, Any]) -> str:
+    """Return one row of a table of local protocols."""
+    loss = "infinite" if row["loss"] is None else f"{row['loss']:.9f}"
+    good = "caught" if row["bug"] else "private"
+    shown = f"{row['bug']} ({row['about']})" if row["bug"] else row["about"]
+    verdict = good if row["ok"] else "**FAILED**"
+    claim = f"{float(Fraction(row['claim'])):g}"
+    return f"| {row['name']} | {shown} | {claim} | {loss} | {row['transcripts']} | {verdict} |\n"
+
+
+def write_readme(rows: list[dict[str, Any]], runs: list[dict[str, Any]], local: list[dict[str, Any]]) -> None:
+    """Replace the text between the markers by the tables."""
     text = README.read_text(encoding="utf-8")
     if any(text.count(mark) != 1 for mark in MARKS):
         raise SystemExit(f"README.md must hold the line {MARKS[0]} once, and {MARKS[1]} once after it.")
@@ -94,7 +120,8 @@ def write_readme(rows: list[dict[str, Any]], runs: list[dict[str, Any]]) -> None
     right = HEAD + "".join(line(row) for row in rows if not row["bug"])
     wrong = BUGS + "".join(line(row) for row in rows if row["bug"])
     drawn = RUNS + "".join(run_line(row) for row in runs)
-    body = f"{MARKS[0]}\n\n{right}\n{wrong}\n{drawn}\n"
+    apart = "\n".join(head + "".join(map(local_line, rows)) for head, rows in local_tables(local))
+    body = f"{MARKS[0]}\n\n{right}\n{wrong}\n{drawn}\n{apart}\n"
     README.write_text(text[:start] + body + text[end:], encoding="utf-8")
 
 

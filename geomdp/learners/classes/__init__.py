@@ -1,0 +1,1 @@
+"""Classes of hypotheses that are fixed component by component."""

@@ -1,0 +1,279 @@
+"""Halfspaces x -> +1 iff <a, x> >= w with w = +1 or -1, fixed coordinate by coordinate.
+
+Components are w, a_1, ..., a_d, or (w, a_1), a_2, ..., a_d where the first two are chosen together. Dividing
+by |w| turns every halfspace with w != 0 into one of these; on finitely many points w = 0 gives nothing new.
+
+Generic completions. The labelings of a prefix are those of its completions off all boundaries <a, x> = w of
+records on which the free coordinates have a say: the open cells of an arrangement. Records on which they have
+none keep the half-open label. Half-open completions of w alone give the same labelings, because scaling a
+moves all records on the boundary to its positive side. One more point splits each cell into one or two, as a
+class of functions would have it, so the comparisons of weights between neighbours hold. The last coordinate
+completes a hypothesis, and its objective counts the half-open labels themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from geomdp.core.errors import ArgumentError, check_integer
+from geomdp.learners.blocks import Block, Blocks, objective
+from geomdp.learners.classes.base import Component, Labels, Progress, check_labels, check_rows
+from geomdp.learners.classes.halfspace_survey import (
+    HalfspaceSurvey,
+    cells_of,
+    components,
+    flattened,
+    halfspace_at,
+    moved_rows,
+    point_inside,
+    reduced_rows,
+)
+from geomdp.learners.domains import Explicit, OrderedDomain
+from geomdp.learners.relabel.reach import Hull
+from geomdp.learners.relabel.space import Boundaries, Cells
+
+#: The two values of w, in the order of the first component's domain.
+SIGNS = (-1, 1)
+
+
+@dataclass(frozen=True)
+class Twice:
+    """Two copies of an ordered domain, one after the other: w = -1, then w = +1.
+
+    Ranks count through both copies; values are those of the copy, so cuts refer to the first copy.
+
+    Example:
+        >>> from geomdp.learners.domains import Integers
+        >>> pairs = Twice(Integers(0, 2))
+        >>> pairs.size, pairs.value(4)
+        (6, Fraction(1, 1))
+    """
+
+    inner: OrderedDomain
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return 2 * self.inner.size
+
+    def value(self, index: int) -> Fraction:
+        """Return the coordinate of a rank."""
+        return self.inner.value(check_integer("index", index, 0, self.size - 1) % self.inner.size)
+
+    def first_at_least(self, x: Fraction) -> int:
+        """Return the number of elements of one copy below x."""
+        return self.inner.first_at_least(x)
+
+    def first_above(self, x: Fraction) -> int:
+        """Return the number of elements of one copy <= x."""
+        return self.inner.first_above(x)
+
+
+@dataclass(frozen=True)
+class Halfspaces:
+    """The halfspaces of R^d whose first components are fixed.
+
+    Args:
+        coordinates: the ordered domains of a_1, ..., a_d; d is their number.
+        merged: whether (w, a_1) is one component.
+        prefix: the components chosen so far: Fraction(+-1) and rationals, or (w, a_1) and rationals.
+        progress: called with the fraction done by each sweep over the plane.
+
+    Example:
+        >>> from geomdp.learners.domains import Integers
+        >>> C = Halfspaces((Integers(-3, 3), Integers(-3, 3)), merged=True)
+        >>> C = C.extend((Fraction(1), Fraction(2)))
+        >>> X, y = np.array([[1, 2], [2, -1]]), np.array([1, -1])
+        >>> [tuple(b) for b in C.objective(X, y)]
+        [(0, 2, 0), (3, 6, 1)]
+        >>> C.prefix, C.k, C.growth(4)
+        (((Fraction(1, 1), Fraction(2, 1)),), 2, 5)
+    """
+
+    coordinates: tuple[OrderedDomain, ...]
+    merged: bool = False
+    prefix: tuple[Component, ...] = ()
+    progress: Progress = None
+
+    def __post_init__(self) -> None:
+        if not self.coordinates:
+            raise ArgumentError("coordinates", "at least one ordered domain", "an empty tuple")
+        flat = flattened(self.prefix)
+        if len(self.prefix) > self.k or (flat and abs(flat[0]) != 1):
+            raise ArgumentError("prefix", "components of a halfspace, w = +1 or -1 first", "other values")
+        if self.merged and self.prefix and not isinstance(self.prefix[0], tuple):
+            raise ArgumentError("prefix", "a pair (w, a_1) first", "a single number")
+
+    @property
+    def d(self) -> int:
+        """The number of features."""
+        return len(self.coordinates)
+
+    @property
+    def k(self) -> int:
+        """The number of components."""
+        return self.d + (not self.merged)
+
+    def extend(self, y: Component) -> Halfspaces:
+        """Return the class with one more component fixed."""
+        if len(self.prefix) == self.k:
+            raise ArgumentError("y", "a component of an incomplete hypothesis", "one beyond the last")
+        value = tuple(map(Fraction, y)) if isinstance(y, tuple) else Fraction(y)
+        return Halfspaces(self.coordinates, self.merged, (*self.prefix, value), self.progress)
+
+    def domain(self) -> OrderedDomain:
+        """Return the domain of the next component; for (w, a_1), twice that of a_1."""
+        if not self.prefix:
+            return Twice(self.coordinates[0]) if self.merged else Explicit(SIGNS)
+        return self.coordinates[len(flattened(self.prefix)) - 1]
+
+    def component(self, index: int) -> Component:
+        """Return the component of a rank."""
+        value = self.domain().value(index)
+        if not self.prefix and self.merged:
+            return Fraction(SIGNS[index >= self.coordinates[0].size]), value
+        return value
+
+    def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
+        """Return the labels of a complete hypothesis: +1 iff <a, x> >= w, in integers."""
+        values = flattened(coords)
+        if len(coords) != self.k or len(values) != self.d + 1:
+            raise ArgumentError("coords", f"{self.k} components", len(coords))
+        scale = math.lcm(*(v.denominator for v in values))
+        w, *a = (int(v * scale) for v in values)
+        totals = (sum(p * q for p, q in zip(row, a, strict=True)) for row in check_rows(X, self.d))
+        return np.array([1 if total >= w else -1 for total in totals], dtype=np.int8)
+
+    def growth(self, m: int) -> int:
+        """Return the largest number of labelings of m points: cells of m hyperplanes in general position."""
+        check_integer("m", m, 0)
+        if self.prefix:
+            free = self.d + 1 - len(flattened(self.prefix))
+            return sum(math.comb(m, i) for i in range(free + 1))
+        return 2 * sum(math.comb(m - 1, i) for i in range(self.d + 1)) if m else 1
+
+    def objective(self, X: NDArray[Any], y: NDArray[Any]) -> Blocks:
+        """Return the score of every choice of the next component.
+
+        For the last coordinate: the agreement of the hypothesis. For w alone: the best agreement of a
+        generic completion. For other coordinates z: Q^(z) = max {j : z lies between reals of score >= j},
+        where a real's score is the best agreement of a generic completion; for (w, a_1) once for each w, so
+        pass the blocks to the exponential mechanism as they are.
+
+        Sensitivity. Each completion's agreement changes by at most one when a record is replaced, the best
+        one too. If Q and Q' differ by at most one, the hull of {Q >= j} lies in that of {Q' >= j - 1}; so
+        Q^ and Q'^ differ by at most one, on every input. Where a completion agrees with all records, Q^ = Q:
+        the completions that meet a set of constraints form a convex set, whose projection is an interval, and
+        all these intervals hold the one of the full set.
+        """
+        rows = check_rows(X, self.d)
+        wanted = check_labels(y, len(rows), zero=True)
+        flat = flattened(self.prefix)
+        if len(self.prefix) == self.k:
+            raise ArgumentError("C", "a class with a component to choose", "a complete hypothesis")
+        if flat:
+            return self._coordinate(rows, wanted, flat)
+        if not self.merged:
+            best = [max(self._cells(rows, wanted, (Fraction(w),)).counts()) for w in SIGNS]
+            return objective(2, [(1, best[1] - best[0])], best[0])
+        size = self.coordinates[0].size
+        first, second = (self._coordinate(rows, wanted, (Fraction(w),)) for w in SIGNS)
+        return (*first, *(Block(b.first + size, b.last + size, b.score) for b in second))
+
+    def _coordinate(
+        self, rows: Sequence[tuple[int, ...]], wanted: Sequence[int], flat: tuple[Fraction, ...]
+    ) -> Blocks:
+        domain = self.coordinates[len(flat) - 1]
+        (reduced, scale), j = reduced_rows(rows, flat), self.d + 1 - len(flat)
+        if j == 1:
+            return _last_coordinate(reduced, scale, wanted, domain)
+        return Hull.of(Boundaries.of(reduced, wanted, j), _best_at, self.progress).blocks(domain, scale)
+
+    def labelings(self, X: NDArray[Any], y: NDArray[Any] | None = None) -> HalfspaceSurvey:
+        """Return all labelings of the rows, scored by agreement with the rows that have y != 0."""
+        rows = check_rows(X, self.d)
+        wanted = check_labels(y, len(rows), zero=True) if y is not None else [0] * len(rows)
+        return self._survey(rows, wanted, carried=False)
+
+    def carrier_labelings(self, X: NDArray[Any], y: NDArray[Any]) -> HalfspaceSurvey:
+        """Return all labelings of the rows with y = 0, scored by the best agreement with the others."""
+        rows = check_rows(X, self.d)
+        return self._survey(rows, check_labels(y, len(rows), zero=True), carried=True)
+
+    def _survey(self, rows: list[tuple[int, ...]], wanted: list[int], *, carried: bool) -> HalfspaceSurvey:
+        flat, merged, progress = flattened(self.prefix), self.merged, self.progress
+        return HalfspaceSurvey(
+            flat, rows, wanted, d=self.d, merged=merged, carried=carried, progress=progress
+        )
+
+    def realizes(self, X: NDArray[Any], y: NDArray[Any]) -> tuple[Component, ...] | None:
+        """Return a halfspace of the class whose generic labels these are, or None if there is none.
+
+        Exact and for any d: one system of strict inequalities, solved or refuted in integers.
+
+        Example:
+            >>> from geomdp.learners.domains import Integers
+            >>> C = Halfspaces((Integers(-3, 3), Integers(-3, 3)))
+            >>> X = np.array([[0, 0], [1, 1], [2, 2]])
+            >>> C.realizes(X, np.array([1, -1, 1])) is None
+            True
+            >>> C.predict(C.realizes(X, np.array([1, 1, -1])), X).tolist()
+            [1, 1, -1]
+        """
+        rows = check_rows(X, self.d)
+        wanted = check_labels(y, len(rows))
+        flat = flattened(self.prefix)
+        if len(flat) == self.d + 1:
+            return (
+                self.prefix if self.predict(self.prefix, np.array(rows, object)).tolist() == wanted else None
+            )
+        if not flat:
+            origin = rows[0] if rows else (0,) * self.d
+            flip = wanted[0] if rows else 1
+            moved = moved_rows(rows, origin)
+            point = point_inside(moved, [flip * label for label in wanted], self.d)
+            return None if point is None else components(halfspace_at(point, rows, origin, flip), self.merged)
+        reduced, scale = reduced_rows(rows, flat)
+        point = point_inside(reduced, wanted, self.d + 1 - len(flat))
+        if point is None:
+            return None
+        return components((*flat, *(v / scale for v in point)), self.merged)
+
+    def _cells(
+        self, rows: Sequence[tuple[int, ...]], wanted: Sequence[int], flat: tuple[Fraction, ...]
+    ) -> Cells:
+        j = self.d + 1 - len(flat)
+        return cells_of(Boundaries.of(reduced_rows(rows, flat)[0], wanted, j), self.progress)
+
+
+def _best_at(boundaries: Boundaries, x: Fraction) -> int:
+    """Return the best score of a cell in the slice u_1 = x."""
+    q, p = x.denominator, x.numerator
+    scaled = [(*(q * v for v in row[1:-1]), q * row[-1] - p * row[0]) for row in boundaries.rows]
+    return max(cells_of(Boundaries.of(scaled, boundaries.wanted, boundaries.j - 1)).counts())
+
+
+def _last_coordinate(
+    rows: Sequence[tuple[int, ...]], scale: int, wanted: Sequence[int], domain: OrderedDomain
+) -> Blocks:
+    """Return the agreement of every last coordinate z: label +1 iff p scale z >= c."""
+    start, jumps = 0, []
+    for (p, c), want in zip(rows, wanted, strict=True):
+        if not want:
+            continue
+        if not p:
+            start += want == (1 if c <= 0 else -1)
+        elif p > 0:  # +1 from c/p on
+            start += want < 0
+            jumps.append((domain.first_at_least(Fraction(c, p * scale)), want))
+        else:  # +1 up to c/p
+            start += want > 0
+            jumps.append((domain.first_above(Fraction(c, p * scale)), -want))
+    return objective(domain.size, jumps, start)

@@ -103,10 +103,11 @@ def build(name: str, folder: str | Path, progress: Callable[[float], None] | Non
         ArgumentError: when there is no such entry, or the folder cannot be written.
         CertificateError: when what was built differs from the entry.
     """
-    from lp_gadgets.folder import named, save
+    from lp_gadgets.files import check_target
+    from lp_gadgets.folder import FILES, save
 
-    named(folder)
     wanted = entry(name)
+    check_target(folder, ("manifest.json", *FILES))
     built = instance(wanted)
     found = facts(built, wanted["u"], wanted["v"])
     for key, value in found.items():

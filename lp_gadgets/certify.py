@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
+from geomdp.core.errors import CertificateError
 from lp_gadgets.field import check_symbols, trace_table
 from lp_gadgets.forcing import Gadget, key_of
-from lp_gadgets.verifier import Evidence, Verdict, verify
+from lp_gadgets.verifier import FORMAT, Evidence, Verdict, mistaken, verify
 
 if TYPE_CHECKING:
     from lp_gadgets.instance import HardInstance
     from lp_gadgets.program import Program
-
-FORMAT = "lp-gadgets certificate 2"
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class Certificate:
         opt_lower, opt_upper: bounds on the least number of mistakes of a halfspace on the pooled records.
         classifier: a halfspace that makes ``opt_upper`` mistakes.
         document: the certificate as JSON values.
+        verdict: what the verifier found.
     """
 
     F: int
@@ -47,10 +47,11 @@ class Certificate:
     opt_upper: int
     classifier: Halfspace = field(repr=False)
     document: dict[str, Any] = field(repr=False, compare=False)
+    verdict: Verdict = field(repr=False, compare=False)
 
     @property
     def optimal(self) -> bool:
-        """Whether the two bounds agree."""
+        """Whether the two bounds agree, so that the optimum is certified; else it lies between them."""
         return self.opt_lower == self.opt_upper
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,6 +64,10 @@ class Certificate:
         Raises:
             CertificateError: naming the step that fails.
         """
+        label = {key: self.document["label"].get(key) for key in ("encoding", "trace")}
+        recipe = instance.program.recipe
+        if label != {"encoding": recipe.check, "trace": recipe.trace}:
+            raise CertificateError("Step 'claims': the label states another encoding.")
         return verify(evidence(instance, self.document["u"], self.document["v"]), self.document)
 
 
@@ -91,9 +96,9 @@ def certify(
     words = check_symbols("u", u, instance.k, instance.q), check_symbols("v", v, instance.k, instance.q)
     F = instance.F(*words)
     witness = instance.witness(*words)
-    held = _held(instance, *words)
+    proof = evidence(instance, *words)
     report(0.2)
-    upper = instance.records.mistakes(witness.array, witness.denominator, held)
+    upper = instance.records.mistakes(witness.array, witness.denominator, proof.held)
     document: dict[str, Any] = {
         "format": FORMAT,
         "label": {
@@ -110,12 +115,16 @@ def certify(
         "feasible_iff": True,
         "opt_lower": instance.gap if F else 0,
         "opt_upper": upper,
-        "stopping": instance.stopping.to_dict(),
+        "stopping": instance.stopping.claims(),
         "gadgets": instance.gadgets,
-        "witness": witness.to_dict(),
+        "witness": {
+            "numerators": list(witness.numerators),
+            "denominator": witness.denominator,
+            "wrong": mistaken(proof, witness.array, witness.denominator),
+        },
         "farkas": farkas_vector(instance, *words) if F else None,
     }
-    verdict = verify(evidence(instance, *words), document, lambda part: report(0.2 + 0.8 * part))
+    verdict = verify(proof, document, lambda part: report(0.2 + 0.8 * part))
     weights = Halfspace((*witness.numerators, witness.denominator))
     return Certificate(
         F,
@@ -125,6 +134,7 @@ def certify(
         verdict.opt_upper,
         weights,
         document,
+        verdict,
     )
 
 
@@ -183,7 +193,7 @@ def farkas_vector(instance: HardInstance, u: Any, v: Any) -> dict[str, list[list
     public = [[end.first + 1, scale] for end in ends]
     public += [[row, y * (scale // s)] for rows, own, s in terms for row, y in zip(rows, own, strict=True)]
     pins = [[int(program.pin_rows(w, c)[m]), scale] for w, c in (("A", a), ("B", b)) for m in positions]
-    return {"public": public, "pins": pins}
+    return {"public": sorted(public), "pins": sorted(pins)}
 
 
 def _trace_term(instance: HardInstance, block: Any, x: int, y: int) -> tuple[list[int], list[int], int]:

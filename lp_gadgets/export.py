@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, describe
-from lp_gadgets.folder import named
+from lp_gadgets.files import check_target, reason_of, replace
 from lp_gadgets.sparse import SparseRows, join
 
 if TYPE_CHECKING:
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
     from lp_gadgets.verifier import Evidence
 
 FORMATS = ("mps", "lp", "libsvm", "npz", "json")
+#: The files of each format.
+NAMES = {
+    "mps": ("instance.mps",),
+    "lp": ("instance.lp",),
+    "libsvm": ("alice.libsvm", "bob.libsvm"),
+    "npz": ("dataset.npz",),
+    "json": ("summary.json",),
+}
 WIDTH = 100
 
 
@@ -48,47 +56,64 @@ def export(
         The files written.
 
     Raises:
-        ArgumentError: on an unknown format, or a folder that cannot be written.
+        ArgumentError: on an unknown format, a folder that cannot be written, or a file in it that is needed
+            and not one of ours; nothing was written then.
     """
-    if not formats or not set(formats) <= set(FORMATS):
-        raise ArgumentError(
-            "formats", "some of " + ", ".join(FORMATS), ", ".join(map(repr, formats)) or "none"
-        )
-    place = named(out)
+    names = check_formats(formats)
+    place = check_target(out, [file for name in names for file in NAMES[name]], "out")
     evidence = folder.evidence
+    written = []
     try:
         place.mkdir(parents=True, exist_ok=True)
-        written = []
-        for name in dict.fromkeys(formats):
-            written += _write(name, folder, evidence, place, repeat)
+        for name in names:
+            for word, file in enumerate(NAMES[name]):
+                replace(place / file, _writer(name, folder, evidence, word, repeat))
+                written.append(place / file)
     except OSError as problem:
-        raise ArgumentError("out", "a folder that can be written", describe(str(out)), str(problem)) from None
+        got, mend = describe(str(out)), reason_of(problem)
+        raise ArgumentError("out", "a folder that can be written", got, mend) from None
     return written
 
 
-def _write(name: str, folder: Folder, evidence: Evidence, place: Path, repeat: bool) -> list[Path]:
-    if name == "mps":
-        rows = held_rows(evidence)
-        with (place / "instance.mps").open("w", encoding="ascii") as file:
-            write_mps(file, rows, evidence.layout.variables)
-        return [place / "instance.mps"]
-    if name == "lp":
-        rows = held_rows(evidence)
-        with (place / "instance.lp").open("w", encoding="ascii") as file:
-            write_lp(file, rows, evidence.layout.variables)
-        return [place / "instance.lp"]
-    if name == "libsvm":
-        paths = [place / "alice.libsvm", place / "bob.libsvm"]
-        for word, path in enumerate(paths):
-            with path.open("w", encoding="ascii") as file:
+def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
+    """Return the wanted formats, each once.
+
+    Raises:
+        ArgumentError: when one is unknown or empty, or there is none.
+
+    Example:
+        >>> check_formats(["mps", "json", "mps"])
+        ('mps', 'json')
+    """
+    known = ", ".join(FORMATS)
+    for name in formats:
+        if name not in FORMATS:
+            got = "with an empty item" if name == "" else f"with {describe(name)}"
+            raise ArgumentError("formats", f"some of {known}", got, "Separate them by single commas.")
+    if not formats:
+        raise ArgumentError("formats", f"some of {known}", "none")
+    return tuple(dict.fromkeys(formats))
+
+
+def _writer(name: str, folder: Folder, evidence: Evidence, word: int, repeat: bool) -> Callable[[Path], None]:
+    """Return the function that writes one file of a format to a path."""
+
+    def write(path: Path) -> None:
+        if name == "npz":
+            np.savez_compressed(path, allow_pickle=False, **dataset(evidence))
+            return
+        with path.open("w", encoding="utf-8") as file:
+            if name == "mps":
+                write_mps(file, held_rows(evidence), evidence.layout.variables)
+            elif name == "lp":
+                write_lp(file, held_rows(evidence), evidence.layout.variables)
+            elif name == "libsvm":
                 write_libsvm(file, evidence, word, repeat)
-        return paths
-    if name == "npz":
-        np.savez_compressed(place / "dataset.npz", allow_pickle=False, **dataset(evidence))
-        return [place / "dataset.npz"]
-    document = {key: value for key, value in folder.manifest.items() if key != "files"}
-    (place / "summary.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return [place / "summary.json"]
+            else:
+                document = {key: value for key, value in folder.manifest.items() if key != "files"}
+                file.write(json.dumps(document, indent=1) + "\n")
+
+    return write
 
 
 def held_rows(evidence: Evidence) -> SparseRows:

@@ -4,6 +4,12 @@
 * ``program.npz``: public rows and candidate pins, sparse, with names, and the layout of the rows.
 * ``records.npz``: the occupied domain points of either party with their copies.
 * ``certificate.json``: the certificate of the pair of words.
+
+What is bound to what: the certificate proves its claims about the rows and records as they are. Then the
+program is made again from the graph, the alphabet and the encoding that the manifest names, and must have the
+same rows, names and layout; and the manifest is written again from what was found and must be the same, key
+by key. The name of the graph is bound when it is a recipe (qc:64, geometry:Fano, ...): the graph is made
+again. A name of another form is a label that promises nothing.
 """
 
 from __future__ import annotations
@@ -23,19 +29,23 @@ from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError, describe
 from lp_gadgets.embedding import Embedding
+from lp_gadgets.files import check_target, named, reason_of, replace
 from lp_gadgets.layout import Block, Layout
-from lp_gadgets.sparse import SparseRows
+from lp_gadgets.sparse import SparseRows, names_sha256
+from lp_gadgets.strict import difference, keys_of, read_json, whole
 from lp_gadgets.tanner import TannerCode, WeakGraphWarning
-from lp_gadgets.verifier import Evidence, Verdict, verify
+from lp_gadgets.verifier import CLAIMS, Evidence, Verdict, verify
 
 if TYPE_CHECKING:
     from geomdp.core.sample import Sample
     from lp_gadgets.certify import Certificate
     from lp_gadgets.instance import HardInstance
+    from lp_gadgets.program import Program
 
-FORMAT = "lp-gadgets instance 2"
+FORMAT = "lp-gadgets instance 3"
 FILES = ("program.npz", "records.npz", "certificate.json")
 PARTS = ("start", "index", "value", "bound")
+HELD = ("alice_cells", "alice_copies", "bob_cells", "bob_copies")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,24 +69,12 @@ class Folder:
             CertificateError: naming the step that fails.
         """
         verdict = verify(self.evidence, self.certificate, progress)
-        for name in ("F", "erasure_threshold", "opt_lower", "opt_upper"):
-            if self.manifest["claims"].get(name) != getattr(verdict, name):
-                raise CertificateError(f"Step 'manifest': it claims another {name}.")
-        proof = self.evidence
-        facts: dict[str, Any] = {"k": len(proof.message), "d": proof.records.d, "m": proof.records.m}
-        facts |= {"u": self.certificate["u"], "v": self.certificate["v"]}
-        facts |= {"predicted": {"opt": verdict.opt_lower}, "size": _size(proof)}
-        facts |= {"sha256": {"graph": proof.code.sha256, "public_rows": proof.public.sha256}}
-        facts |= {"diameters": list(proof.diameters)}
-        for name, value in facts.items():
-            if self.manifest.get(name) != value:
-                raise CertificateError(f"Step 'manifest': it states another {name}.")
-        for name, value in self.certificate["label"].items():
-            if name != "code" and self.manifest.get(name) != value:
-                raise CertificateError(f"Step 'manifest': its {name} is not that of the certificate.")
-        _check_name(proof.code)
-        if any(int(held.sum()) != self.manifest.get("n") for held in proof.held):
-            raise CertificateError("Step 'manifest': the parties do not hold n records each.")
+        wanted = manifest_of(self.evidence, verdict, self.certificate, self.manifest["files"])
+        place = difference(self.manifest, wanted)
+        if place:
+            raise CertificateError(f"Step 'manifest': it states another {place}.")
+        _check_name(self.evidence.code)
+        _check_recipe(self.evidence, self.certificate["label"])
         return verdict
 
     def export(
@@ -98,9 +96,52 @@ class Folder:
         return Sample.from_counts(domain, none, alice), Sample.from_counts(domain, bob, none)
 
 
-def _size(proof: Evidence) -> dict[str, int]:
-    rows, pins = len(proof.public), len(proof.pins)
-    return {"variables": proof.public.columns, "public_rows": rows, "points": rows + pins + 2}
+def manifest_of(
+    proof: Evidence, verdict: Verdict, certificate: dict[str, Any], files: dict[str, str]
+) -> dict[str, Any]:
+    """Return the manifest of an instance: all of it follows from what was verified, but for the digests.
+
+    Args:
+        proof: rows and records.
+        verdict: what the certificate proves.
+        certificate: its document.
+        files: sha256 of the other files.
+    """
+    label = certificate["label"]
+    public, pins = proof.public, proof.pins
+    return {
+        "format": FORMAT,
+        "code": proof.code.to_dict(),
+        "q": proof.embedding.q,
+        "embedding": proof.embedding.kind,
+        "encoding": label["encoding"],
+        "trace": label["trace"],
+        "k": len(proof.message),
+        "message": list(proof.message),
+        "J": proof.J,
+        "L": proof.L,
+        "n": int(proof.held[0].sum()),
+        "slack": f"1/{proof.N}",
+        "d": proof.records.d,
+        "m": proof.records.m,
+        "size": {
+            "variables": public.columns,
+            "public_rows": len(public),
+            "points": len(public) + len(pins) + 2,
+        },
+        "diameters": list(proof.diameters),
+        "u": certificate["u"],
+        "v": certificate["v"],
+        "predicted": {"opt": verdict.opt_lower},
+        "claims": {name: getattr(verdict, name) for name in CLAIMS},
+        "sha256": {
+            "graph": proof.code.sha256,
+            "public_rows": public.sha256,
+            "pins": pins.sha256,
+            "names": names_sha256(proof.layout.variables, public.names, pins.names),
+        },
+        "files": {name: files[name] for name in FILES},
+    }
 
 
 def _check_name(code: TannerCode) -> None:
@@ -117,11 +158,49 @@ def _check_name(code: TannerCode) -> None:
         warnings.simplefilter("ignore", WeakGraphWarning)
         try:
             size = None if code.name.startswith("geometry:") else int(code.name.split(":")[1])
-            same = size in (None, code.K) and TannerCode.from_text(code.name).checks == code.checks
+            same = size in (None, code.K) and _parts(TannerCode.from_text(code.name)) == _parts(code)
         except (GeomdpError, IndexError, ValueError):
             same = False
     if not same:
         raise CertificateError(f"Step 'manifest': the graph is not the one named {describe(code.name)}.")
+
+
+def _parts(code: TannerCode) -> tuple[Any, ...]:
+    return code.checks, code.symmetry
+
+
+def _check_recipe(proof: Evidence, label: dict[str, Any]) -> None:
+    """Make the program again as the label says, and compare rows, names and layout.
+
+    This does not belong to the proof, which holds for any rows; it binds the words that describe them.
+
+    Raises:
+        CertificateError: when another program results.
+    """
+    from lp_gadgets.program import Program, Recipe
+
+    recipe = Recipe.of(proof.embedding.q, proof.embedding.kind, label["encoding"])
+    if recipe.to_dict() != {key: label[key] for key in ("embedding", "encoding", "trace")}:
+        raise CertificateError("Step 'recipe': the encoding of traces is not that of the checks.")
+    try:
+        made = Program(proof.code.over(proof.embedding.q, proof.message), recipe)
+    except GeomdpError as problem:
+        raise CertificateError(f"Step 'recipe': the program cannot be made again ({problem}).") from None
+    same = (
+        made.layout == proof.layout
+        and all(mine.names == other.names for mine, other in _pairs(made, proof))
+        and all(mine.sha256 == other.sha256 for mine, other in _pairs(made, proof))
+    )
+    if not same:
+        raise CertificateError(
+            f"Step 'recipe': the rows or their names are not those of the encoding {label['encoding']!r}."
+        )
+    if any(int(held.sum()) != int(proof.held[0].sum()) for held in proof.held):
+        raise CertificateError("Step 'records': the parties do not hold n records each.")
+
+
+def _pairs(made: Program, proof: Evidence) -> tuple[tuple[SparseRows, SparseRows], ...]:
+    return (made.public, proof.public), (made.pins, proof.pins)
 
 
 def save(
@@ -136,11 +215,12 @@ def save(
     Args:
         instance: the instance.
         u, v: k labels each.
-        folder: where to write; files of an earlier instance are replaced.
+        folder: where to write; files of an earlier instance are replaced, others never.
         progress: told the fraction done, in [0, 1].
 
     Raises:
-        ArgumentError: when the folder cannot be written.
+        ArgumentError: when the folder cannot be written, or holds a file of another kind under a name that is
+            needed; nothing was computed or written then.
 
     Example:
         >>> import tempfile
@@ -154,21 +234,22 @@ def save(
     """
     from lp_gadgets.certify import certify, evidence
 
-    place = named(folder)
+    place = check_target(folder, ("manifest.json", *FILES))
     certificate = certify(instance, u, v, progress)
-    proof = evidence(instance, certificate.document["u"], certificate.document["v"])
+    document = certificate.document
+    proof = evidence(instance, document["u"], document["v"])
+    text = json.dumps(document, separators=(",", ":"))
     try:
         place.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(place / "program.npz", allow_pickle=False, **_program_arrays(proof))
-        np.savez_compressed(place / "records.npz", allow_pickle=False, **_record_arrays(proof))
-        text = json.dumps(certificate.document, separators=(",", ":"))
-        (place / "certificate.json").write_text(text + "\n", encoding="utf-8")
-        manifest = _manifest(instance, certificate, {name: _digest(place / name) for name in FILES})
-        (place / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+        replace(place / "program.npz", lambda path: _save_arrays(path, _program_arrays(proof)))
+        replace(place / "records.npz", lambda path: _save_arrays(path, _record_arrays(proof)))
+        replace(place / "certificate.json", lambda path: path.write_text(text + "\n", encoding="utf-8"))
+        digests = {name: _digest(place / name) for name in FILES}
+        manifest = json.dumps(manifest_of(proof, certificate.verdict, document, digests), indent=1)
+        replace(place / "manifest.json", lambda path: path.write_text(manifest + "\n", encoding="utf-8"))
     except OSError as problem:
-        raise ArgumentError(
-            "folder", "a folder that can be written", describe(str(place)), str(problem)
-        ) from None
+        got, mend = describe(str(place)), reason_of(problem)
+        raise ArgumentError("folder", "a folder that can be written", got, mend) from None
     return certificate
 
 
@@ -181,7 +262,7 @@ def load(folder: str | Path) -> Folder:
     """
     place = named(folder)
     try:
-        manifest = json.loads((place / "manifest.json").read_text(encoding="utf-8"))
+        manifest = read_json((place / "manifest.json").read_text(encoding="utf-8"))
     except OSError:
         mend = "Make one with: lp-gadgets build --code qc:64 --out FOLDER"
         raise ArgumentError("folder", "a folder with a manifest.json", describe(str(folder)), mend) from None
@@ -190,14 +271,17 @@ def load(folder: str | Path) -> Folder:
     try:
         if manifest["format"] != FORMAT:
             raise CertificateError(f"Step 'manifest': the format is not {FORMAT!r}.")
+        keys_of(manifest["files"], *FILES)
         for name in FILES:
             if _digest(place / name) != manifest["files"][name]:
                 raise CertificateError(f"Step 'files': {name} is damaged: it has another digest.")
-        certificate = json.loads((place / "certificate.json").read_text(encoding="utf-8"))
-        with np.load(place / "program.npz") as arrays, np.load(place / "records.npz") as records:
-            return Folder(manifest, _evidence(manifest, dict(arrays), dict(records)), certificate)
+        certificate = read_json((place / "certificate.json").read_text(encoding="utf-8"))
+        arrays, records = _load_arrays(place / "program.npz"), _load_arrays(place / "records.npz")
+        return Folder(manifest, _evidence(manifest, arrays, records), certificate)
     except OSError as problem:
         raise CertificateError(f"Step 'files': {Path(str(problem.filename)).name} cannot be read.") from None
+    except EOFError:
+        raise CertificateError("Step 'reading': an array file is empty.") from None
     except GeomdpError as problem:
         if isinstance(problem, CertificateError):
             raise
@@ -208,23 +292,17 @@ def load(folder: str | Path) -> Folder:
         raise CertificateError("Step 'reading': an array file is damaged.") from None
 
 
-def named(folder: str | Path) -> Path:
-    """Return the path of a folder, which may be missing yet.
-
-    Raises:
-        ArgumentError: when the text names none; an empty one would mean the working directory.
-
-    Example:
-        >>> named("inst").name
-        'inst'
-    """
-    if not str(folder).strip():
-        raise ArgumentError("folder", "the name of a folder", "empty", "Write . for the working directory.")
-    return Path(folder)
-
-
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _save_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def _text(lines: Any) -> NDArray[np.uint8]:
@@ -252,32 +330,6 @@ def _record_arrays(proof: Evidence) -> dict[str, Any]:
     return arrays
 
 
-def _manifest(instance: HardInstance, certificate: Certificate, digests: dict[str, str]) -> dict[str, Any]:
-    names = ("F", "erasure_threshold", "feasible_iff", "opt_lower", "opt_upper")
-    return {
-        "format": FORMAT,
-        "code": instance.code.to_dict(),
-        "q": instance.q,
-        **instance.program.recipe.to_dict(),
-        "k": instance.k,
-        "message": list(instance.program.code.message_positions),
-        "J": instance.J,
-        "L": instance.L,
-        "n": instance.n,
-        "slack": f"1/{instance.N}",
-        "d": instance.records.d,
-        "m": instance.records.m,
-        "size": instance.program.size.to_dict(),
-        "diameters": list(instance.diameters),
-        "u": certificate.document["u"],
-        "v": certificate.document["v"],
-        "predicted": {"opt": instance.gap if certificate.F else 0},
-        "claims": {name: getattr(certificate, name) for name in names},
-        "sha256": {"graph": instance.code.sha256, "public_rows": instance.program.public.sha256},
-        "files": digests,
-    }
-
-
 def _rows(arrays: dict[str, Any], stem: str, columns: int) -> SparseRows:
     parts = {part: np.asarray(arrays[f"{stem}_{part}"]) for part in PARTS}
     names = _lines(arrays[f"{stem}_names"])
@@ -298,26 +350,39 @@ def _rows(arrays: dict[str, Any], stem: str, columns: int) -> SparseRows:
 
 
 def _evidence(manifest: dict[str, Any], arrays: dict[str, Any], records: dict[str, Any]) -> Evidence:
+    keys_of(
+        arrays, "variables", "layout", *(f"{s}_{p}" for s in ("public", "pins") for p in (*PARTS, "names"))
+    )
+    keys_of(records, *HELD)
     variables = _lines(arrays["variables"])
     layout = Layout(variables, tuple(Block.from_list(json.loads(line)) for line in _lines(arrays["layout"])))
     public, pins = (_rows(arrays, stem, len(variables)) for stem in ("public", "pins"))
     held = []
     for stem in ("alice", "bob"):
         copies = np.zeros(2 + len(public) + len(pins), dtype=np.int64)
-        copies[records[f"{stem}_cells"]] = records[f"{stem}_copies"]
+        cells, counts = records[f"{stem}_cells"], records[f"{stem}_copies"]
+        sound = cells.shape == counts.shape == (cells.size,) and cells.dtype == counts.dtype == np.int64
+        if not sound or not cells.size or int(counts.min()) < 1 or (np.diff(cells) <= 0).any():
+            raise CertificateError(f"Step 'reading': the records of {stem} are malformed.")
+        if int(cells[0]) < 0 or int(cells[-1]) >= len(copies):
+            raise CertificateError(f"Step 'reading': a record of {stem} is not in the domain.")
+        copies[cells] = counts
         held.append(copies)
     numerator, _, denominator = str(manifest["slack"]).partition("/")
-    if numerator != "1" or min(int(manifest[name]) for name in ("J", "L")) < 1 or int(denominator) < 1:
-        raise CertificateError("Step 'reading': the slack, J or L is not a positive number.")
+    if numerator != "1" or not denominator.isdecimal() or int(denominator) < 1:
+        raise CertificateError("Step 'reading': the slack is not 1/N.")
+    message = list(manifest["message"])
+    if not whole(manifest["J"], manifest["L"], *message) or min(manifest["J"], manifest["L"]) < 1:
+        raise CertificateError("Step 'reading': J, L or a message position is not a positive integer.")
     return Evidence(
         code=TannerCode.from_dict(manifest["code"]),
         embedding=Embedding(manifest["q"], manifest["embedding"]),
-        message=tuple(int(i) for i in manifest["message"]),
+        message=tuple(message),
         layout=layout,
         public=public,
         pins=pins,
         N=int(denominator),
-        J=int(manifest["J"]),
-        L=int(manifest["L"]),
+        J=manifest["J"],
+        L=manifest["L"],
         held=(held[0], held[1]),
     )

@@ -24,6 +24,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import lcm
 from operator import le
 from typing import Any
@@ -35,6 +36,7 @@ from geomdp.core.errors import CapacityError, CertificateError
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.field import trace_table
 from lp_gadgets.slack import Sharpened
+from lp_gadgets.strict import whole
 
 #: Most inequalities that are proved one by one for a gadget.
 MAX_COMBINATIONS = 2**15
@@ -269,7 +271,7 @@ def check_sharper(gadget: Gadget, local: Local, sharper: Any) -> Sharpened:
     tuples = set(map(tuple, gadget.tuples().tolist())) if sharper else set()
     for labels, target, weights, combination in sharper:
         sound = tuple(labels) in tuples and target in gadget.targets() and len(weights) == len(labels) - 1
-        if not sound or not all(isinstance(w, int) and w >= 0 for w in weights):
+        if not sound or not whole(*labels, target, *weights) or min(weights) < 0:
             raise CertificateError("Step 'forcing': a sharper inequality is malformed.")
         _check_combination(functions, gadget.inequality(np.array(labels), target, weights), combination)
     return proved_weights(sharper)
@@ -331,8 +333,9 @@ def check_combinations(gadget: Gadget, local: Local, combinations: Any) -> None:
 
 def _check_combination(functions: NDArray[Any], f: NDArray[np.int64], combination: Any) -> None:
     rows, multipliers, scale = combination
-    whole = all(isinstance(y, int) for y in (*rows, *multipliers, scale))
-    if not whole or scale < 1 or len(rows) != len(multipliers) or min(multipliers, default=0) < 0:
+    sound = whole(*rows, *multipliers, scale) and len(rows) == len(multipliers)
+    sound = sound and all(first < second for first, second in pairwise(rows))
+    if not sound or scale < 1 or min(multipliers, default=1) < 1:
         raise CertificateError("Step 'forcing': a combination is malformed.")
     if rows and not 0 <= min(rows) <= max(rows) < len(functions):
         raise CertificateError("Step 'forcing': a combination names a row that does not exist.")

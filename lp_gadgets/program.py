@@ -157,6 +157,26 @@ def predict_size(code: FieldCode, recipe: Recipe) -> ProgramSize:
     return ProgramSize(symbols * step + 2 * k + 1, total, 2 * K * code.q, filled)
 
 
+def check_fits(code: FieldCode, recipe: Recipe) -> ProgramSize:
+    """Return the size of a program that can be built.
+
+    Raises:
+        ArgumentError: when the code has no word but zero.
+        CapacityError: when the program would have too many coefficients.
+    """
+    if code.k < 1:
+        raise ArgumentError("code", "a code of dimension k >= 1", "one whose only word is zero")
+    size = predict_size(code, recipe)
+    if size.nonzeros > MAX_NONZEROS:
+        raise CapacityError(
+            "code",
+            f"small enough for {MAX_NONZEROS} coefficients",
+            f"of {size.rows} rows with up to {size.nonzeros}",
+            "Use a shorter code, a smaller q, the cube embedding, or encoding='tree'.",
+        )
+    return size
+
+
 def size_table(code: FieldCode) -> list[dict[str, Any]]:
     """Return the size of the program for every embedding and encoding, without building or enumerating.
 
@@ -238,18 +258,9 @@ class Program:
     def __init__(
         self, code: FieldCode, recipe: Recipe, progress: Callable[[float], None] | None = None
     ) -> None:
-        if code.k < 1:
-            raise ArgumentError("code", "a code of dimension k >= 1", "one whose only word is zero")
         if code.q != recipe.embedding.q:
             raise ArgumentError("recipe", f"for q = {code.q}", f"for q = {recipe.embedding.q}")
-        size = predict_size(code, recipe)
-        if size.nonzeros > MAX_NONZEROS:
-            raise CapacityError(
-                "code",
-                f"small enough for {MAX_NONZEROS} coefficients",
-                f"of {size.rows} rows with up to {size.nonzeros}",
-                "Use a shorter code, a smaller q, the cube embedding, or encoding='tree'.",
-            )
+        size = check_fits(code, recipe)
         self.code, self.recipe, self.size = code, recipe, size
         self._templates: dict[tuple[str, int], Rows] = {}
         self.variables = tuple(self._names())

@@ -163,15 +163,26 @@ class Records:
             denominator: a positive integer.
             held: copies of every domain point with label -1, and with label +1.
         """
+        wrong = self.wrong(numerators, denominator)
+        return sum(int(copies[points].sum()) for copies, points in zip(held, wrong, strict=True))
+
+    def wrong(
+        self, numerators: NDArray[Any], denominator: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return at which domain points the halfspace with weights (x, 1) errs on labels -1, and on +1.
+
+        Args:
+            numerators: x times the denominator, integers.
+            denominator: a positive integer.
+        """
         if denominator < 1:
             raise ArgumentError("denominator", "a positive integer", denominator)
-        negative, positive = held
         half = len(self.pins) // 2
         public = self.public.slacks(numerators, denominator) >= 0
         pins = self.pins.slacks(numerators, denominator)
         strict = np.array([self.N * int(s) + denominator > 0 for s in pins[:half]], dtype=bool)
-        plus = np.concatenate([[False, True], public, ~strict, pins[half:] >= 0])
-        return int(negative[plus].sum()) + int(positive[~plus].sum())
+        plus = np.concatenate([[False, True], public, ~strict, pins[half:] >= 0]).astype(bool)
+        return plus, ~plus
 
 
 def encoding_diameters(field: FieldCode, L: int) -> tuple[int, int]:

@@ -23,6 +23,7 @@ from lp_gadgets.sparse import SparseRows, join
 
 if TYPE_CHECKING:
     from lp_gadgets.instance import HardInstance
+    from lp_gadgets.program import Program
 
 METHODS = ("fast", "lp")
 
@@ -120,6 +121,28 @@ def _with_switches(
     cost[n if drops is not None else slice(n + 1, None)] = 1.0
     switches = np.arange(n + 1, n + 1 + K)
     return sparse_program(fixed, cost=cost, lower=lower, upper=upper, whole=switches.tolist()), switches
+
+
+def with_all_switches(
+    program: Program, a: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[SparseProgram, NDArray[np.int64]]:
+    """Return the program with a switch for every pin of two codewords, whose sum is minimised.
+
+    Columns: the variables, then the switches of Alice's pins and of Bob's. A pin reads deficit <= M switch,
+    with M the largest deficit, so an open switch drops it.
+    """
+    n, K = len(program.variables), program.code.graph.K
+    pins = program.pins.select(np.concatenate([program.pin_rows("A", a), program.pin_rows("B", b)]))
+    M = program.recipe.embedding.largest_deficit
+    entries = [
+        ([*index, n + i], [*value, -M], bound) for i, (_, index, value, bound) in enumerate(pins.entries())
+    ]
+    switched = SparseRows.of(n + 2 * K, entries, [f"s{i}" for i in range(2 * K)])
+    rows = join(n + 2 * K, [program.public, switched])
+    switches = np.arange(n, n + 2 * K)
+    lower, upper, cost = np.full(n + 2 * K, -np.inf), np.full(n + 2 * K, np.inf), np.zeros(n + 2 * K)
+    lower[switches], upper[switches], cost[switches] = 0.0, 1.0, 1.0
+    return sparse_program(rows, cost=cost, lower=lower, upper=upper, whole=switches.tolist()), switches
 
 
 def least_dropped(instance: HardInstance, u: Any, v: Any, time_limit: float | None = None) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,6 +127,16 @@ class SparseRows:
         for array in (self.start, self.index, self.value, self.bound):
             digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return digest.hexdigest()
+
+
+def names_sha256(*lists: Sequence[str]) -> str:
+    """Return the digest of several lists of names.
+
+    Example:
+        >>> names_sha256(("a", "b"), ("c",)) == names_sha256(("a",), ("b", "c"))
+        False
+    """
+    return hashlib.sha256(json.dumps([list(names) for names in lists]).encode()).hexdigest()
 
 
 def join(columns: int, parts: Sequence[SparseRows]) -> SparseRows:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, CertificateError, describe
 from lp_gadgets.stopping_beam import small_stopping_set
 from lp_gadgets.stopping_proof import StoppingProof, overlap_of, shares_of, stages_of, verify_lower
+from lp_gadgets.strict import whole
 
 if TYPE_CHECKING:
     from lp_gadgets.tanner import TannerCode
@@ -87,11 +88,12 @@ class StoppingDistance:
         Raises:
             CertificateError: naming what fails.
         """
-        if self.witness or self.upper <= code.K:
-            if len(set(self.witness)) != self.upper or not self.witness:
-                raise CertificateError(f"Step 'witness': it does not have {self.upper} variables.")
-            if not code.is_stopping_set(self.witness):
-                raise CertificateError("Step 'witness': some check meets it exactly once.")
+        if list(self.witness) != sorted(set(self.witness)):
+            raise CertificateError("Step 'witness': it is not in increasing order.")
+        if self.upper != (len(self.witness) or code.K + 1):
+            raise CertificateError(f"Step 'witness': it does not have {self.upper} variables.")
+        if self.witness and not code.is_stopping_set(self.witness):
+            raise CertificateError("Step 'witness': some check meets it exactly once.")
         if self.proof.lower != self.lower or self.lower > self.upper:
             raise CertificateError("Step 'bounds': the proof is about another lower bound.")
         return verify_lower(code, self.proof, progress)
@@ -114,21 +116,30 @@ class StoppingDistance:
             "seconds": self.seconds,
         }
 
+    def claims(self) -> dict[str, Any]:
+        """Return what can be replayed, as JSON values: bounds, witness and proof, without statistics."""
+        return {key: value for key, value in self.to_dict().items() if key not in ("positions", "seconds")}
+
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> StoppingDistance:
         """Return the result of :meth:`to_dict`.
+
+        The statistics may be missing; then they are 0.
 
         Raises:
             CertificateError: when a part is missing or of another type.
         """
         try:
+            numbers = (data["lower"], data["upper"], data.get("positions", 0), *data["witness"])
+            if not whole(*numbers):
+                raise CertificateError("Step 'reading': a number of the stopping distance is no integer.")
             return cls(
-                int(data["lower"]),
-                int(data["upper"]),
-                tuple(int(v) for v in data["witness"]),
+                data["lower"],
+                data["upper"],
+                tuple(data["witness"]),
                 StoppingProof.from_dict(data["proof"]),
-                int(data["positions"]),
-                float(data["seconds"]),
+                data.get("positions", 0),
+                float(data.get("seconds", 0.0)),
             )
         except (KeyError, TypeError, ValueError):
             raise CertificateError("Step 'reading': a part of the stopping distance is missing.") from None

@@ -39,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import CertificateError
+from lp_gadgets.strict import whole
 
 if TYPE_CHECKING:
     from lp_gadgets.tanner import TannerCode
@@ -113,12 +114,17 @@ class StoppingProof:
         """
         try:
             packed = data["decisions"]
-            counts = tuple(int(n) for n in data["counts"])
+            counts = tuple(data["counts"])
+            if not whole(data["lower"], *counts) or not isinstance(data["graph"], str):
+                raise ValueError
             decisions = None
             if packed is not None:
                 reader = zlib.decompressobj()
-                decisions = reader.decompress(base64.b64decode(packed, validate=True), 2 * sum(counts) + 1)
-            return cls(int(data["lower"]), str(data["graph"]), counts, decisions)
+                raw = base64.b64decode(packed, validate=True)
+                decisions = reader.decompress(raw, 2 * max(0, sum(counts)) + 1)
+                if not reader.eof or reader.unused_data or base64.b64encode(raw).decode() != packed:
+                    raise ValueError
+            return cls(data["lower"], data["graph"], counts, decisions)
         except (KeyError, TypeError, ValueError, zlib.error):
             raise CertificateError(
                 "Step 'reading': a part of the stopping proof is missing or damaged."
@@ -192,7 +198,11 @@ def verify_lower(
 
     if proof.graph != code.sha256:
         raise CertificateError("Step 'graph': the proof is about another graph.")
+    if proof.decisions is None and proof.counts:
+        raise CertificateError("Step 'decisions': they are counted, but missing.")
     if proof.lower <= 1 or not peel(code, range(code.K)).residual:
+        if proof.decisions is not None:
+            raise CertificateError("Step 'decisions': none are needed here.")
         return True
     if proof.lower > code.K:
         raise CertificateError("Step 'bound': the graph has a stopping set of at most K variables.")

@@ -7,9 +7,11 @@ known to map checks to checks. The rank, the stopping distance and the code do n
 from __future__ import annotations
 
 import hashlib
+import itertools
+import math
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,6 +28,12 @@ if TYPE_CHECKING:
 
 #: Sizes beyond these are refused before anything is built.
 MAX_VARIABLES, MAX_EDGES = 20_000, 200_000
+#: Most edges that are grown one by one.
+MAX_GROWN = 2**13
+#: Most variables of all the graphs together that best_of examines.
+MAX_EXAMINED = 2**17
+
+Progress = Callable[[float], None] | None
 
 #: How many further seeds are tried for a warning, and for how many variables at most.
 OTHER_SEEDS, SEEDS_UP_TO = 20, 256
@@ -60,7 +68,7 @@ class TannerCode:
     def __post_init__(self) -> None:
         """Bring the checks to increasing order and refuse what is not a simple graph with its symmetry."""
         object.__setattr__(self, "K", check_integer("K", self.K, 1, MAX_VARIABLES))
-        checks = tuple(tuple(sorted(int(v) for v in check)) for check in self.checks)
+        checks = tuple(tuple(sorted(check)) for check in _tuples("checks", self.checks))
         for check in checks:
             if check and not (check[0] >= 0 and check[-1] < self.K):
                 raise ArgumentError("checks", f"lists of variables in 0..{self.K - 1}", "one out of range")
@@ -70,7 +78,9 @@ class TannerCode:
             raise CapacityError("checks", f"at most {MAX_EDGES} edges in all", sum(map(len, checks)))
         object.__setattr__(self, "checks", checks)
         counts = Counter(checks)
-        symmetry = tuple(tuple(int(v) for v in p) for p in self.symmetry)
+        symmetry = _tuples("symmetry", self.symmetry)
+        if not isinstance(self.name, str):
+            raise ArgumentError("name", "text", describe(self.name))
         for p in symmetry:
             if sorted(p) != list(range(self.K)):
                 raise ArgumentError("symmetry", f"permutations of 0..{self.K - 1}", "another sequence")
@@ -83,7 +93,16 @@ class TannerCode:
     # ---------------------------------------------------------------- makers
 
     @classmethod
-    def biregular(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
+    def biregular(
+        cls,
+        K: int = 64,
+        dv: int = 4,
+        dc: int = 8,
+        seed: int = 0,
+        best_of: int = 1,
+        *,
+        progress: Progress = None,
+    ) -> TannerCode:
         """Return a random (dv, dc)-biregular simple graph: the configuration model with repair.
 
         Stubs are matched at random; an edge that repeats is swapped with random others until none does.
@@ -96,6 +115,7 @@ class TannerCode:
             seed: of the graph (the same graph on every machine).
             best_of: examine the seeds seed, ..., seed + best_of - 1 and keep the graph with the greatest
                 stopping distance, of these the first.
+            progress: told the fraction of the seeds that have been examined.
 
         Raises:
             ArgumentError: when no such simple graph exists.
@@ -115,10 +135,19 @@ class TannerCode:
         def make(s: int) -> TannerCode:
             return cls(K, configuration_model(K, dv, dc, s), _name("biregular", K, dv, dc, s))
 
-        return _best(make, seed, best_of)
+        return _best(make, K, seed, best_of, progress)
 
     @classmethod
-    def peg(cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1) -> TannerCode:
+    def peg(
+        cls,
+        K: int = 64,
+        dv: int = 4,
+        dc: int = 8,
+        seed: int = 0,
+        best_of: int = 1,
+        *,
+        progress: Progress = None,
+    ) -> TannerCode:
         """Return a (dv, dc)-biregular simple graph by progressive edge growth: each edge as far as can be.
 
         The edges of one variable after another go to the farthest check with room, among these to one of
@@ -131,15 +160,29 @@ class TannerCode:
         from lp_gadgets.constructions import progressive_edge_growth
 
         _check_degrees(K, dv, dc)
+        if K * dv > MAX_GROWN:
+            raise CapacityError(
+                "K",
+                f"small enough for {MAX_GROWN} edges",
+                f"{K} with {dv} each",
+                "Growing them one by one is slow: use biregular or qc.",
+            )
 
         def make(s: int) -> TannerCode:
             return cls(K, progressive_edge_growth(K, dv, dc, s), _name("peg", K, dv, dc, s))
 
-        return _best(make, seed, best_of)
+        return _best(make, K, seed, best_of, progress)
 
     @classmethod
     def quasi_cyclic(
-        cls, K: int = 64, dv: int = 4, dc: int = 8, seed: int = 0, best_of: int = 1
+        cls,
+        K: int = 64,
+        dv: int = 4,
+        dc: int = 8,
+        seed: int = 0,
+        best_of: int = 1,
+        *,
+        progress: Progress = None,
     ) -> TannerCode:
         """Return a dv x dc array of random circulant permutations of size K / dc.
 
@@ -155,16 +198,13 @@ class TannerCode:
         """
         from lp_gadgets.constructions import circulant_array, rotation
 
-        _check_degrees(K, dv, dc)
-        if K % dc:
-            mend = f"The nearest are {K - K % dc} and {K - K % dc + dc}."
-            raise ArgumentError("K", f"a multiple of dc = {dc}", describe(K), mend)
+        _check_degrees(K, dv, dc, blocks=True)
         turn = (rotation(K, K // dc),)
 
         def make(s: int) -> TannerCode:
             return cls(K, circulant_array(K, dv, dc, s), _name("qc", K, dv, dc, s), turn)
 
-        return _best(make, seed, best_of)
+        return _best(make, K, seed, best_of, progress)
 
     @classmethod
     def geometry(cls, name: str) -> TannerCode:
@@ -189,11 +229,22 @@ class TannerCode:
         return cls(K, lines, f"geometry:{name.replace(' ', '')}", symmetry)
 
     @classmethod
-    def from_text(cls, text: str, seed: int = 0, best_of: int = 1) -> TannerCode:
+    def from_text(
+        cls,
+        text: str,
+        seed: int | None = None,
+        best_of: int | None = None,
+        progress: Callable[[float], None] | None = None,
+    ) -> TannerCode:
         """Return the graph that a short text names: its kind, K and, after colons, dv, dc, seed or best_of.
 
+        Args:
+            text: the text.
+            seed, best_of: by default those of the text, else 0 and 1.
+            progress: told the fraction of the graphs that have been examined.
+
         Raises:
-            ArgumentError: when the text names no graph.
+            ArgumentError: when the text names no graph, or an argument contradicts it.
 
         Example:
             >>> TannerCode.from_text("qc:64").name
@@ -207,15 +258,21 @@ class TannerCode:
         if kind == "geometry" and rest:
             return cls.geometry(rest)
         size, *extras = rest.split(":")
-        options: dict[str, int] = {"seed": seed, "best_of": best_of}
+        options: dict[str, Any] = {}
         try:
-            options |= {key: int(value) for key, value in (extra.split("=") for extra in extras)}
-            options["K"] = int(size)
+            pairs = [(key, int(value)) for key, value in (extra.split("=") for extra in extras)]
+            options = dict(pairs) | {"K": int(size)}
+            if len(options) <= len(pairs):
+                options = {}
         except ValueError:
             options = {}
         if kind not in makers or not options or set(options) - {"K", "dv", "dc", "seed", "best_of"}:
             raise ArgumentError("code", requirement, describe(text))
-        return makers[kind](**options)
+        for name, value in (("seed", seed), ("best_of", best_of)):
+            if value is not None and options.setdefault(name, value) != value:
+                got, mend = f"{describe(value)} besides {describe(text)}", "Give it once."
+                raise ArgumentError(name, f"{options[name]}, as in the text of the graph", got, mend)
+        return makers[kind](**options, progress=progress)
 
     @staticmethod
     def is_recipe(name: str) -> bool:
@@ -391,48 +448,91 @@ class TannerCode:
         return code
 
 
+def _tuples(name: str, lists: Any) -> tuple[tuple[int, ...], ...]:
+    """Return lists of integers as tuples.
+
+    Raises:
+        ArgumentError: when it is anything else.
+    """
+    try:
+        return tuple(tuple(check_integer(name, v, 0) for v in own) for own in lists)
+    except (ArgumentError, TypeError):
+        raise ArgumentError(
+            name, "a sequence of lists of integers >= 0", describe(lists), "Write ((0, 1), (1, 2))."
+        ) from None
+
+
 def _name(kind: str, *numbers: int) -> str:
     """Return the text that makes the graph again, see :meth:`TannerCode.from_text`."""
     return "{}:{}:dv={}:dc={}:seed={}".format(kind, *numbers)
 
 
-def _check_degrees(K: object, dv: object, dc: object) -> None:
-    """Refuse sizes for which no simple biregular graph exists, naming the nearest that work."""
+def _check_degrees(K: object, dv: object, dc: object, blocks: bool = False) -> None:
+    """Refuse sizes for which no such graph exists, naming the nearest that work.
+
+    Args:
+        K, dv, dc: sizes.
+        blocks: whether K has to be a multiple of dc.
+    """
     size, a, b = (
         check_integer("K", K, 1, MAX_VARIABLES),
         check_integer("dv", dv, 1),
         check_integer("dc", dc, 1),
     )
-    if size * a % b:
-        step = next(s for s in range(1, b + 1) if s * a % b == 0)
-        mend = f"K must be a multiple of {step}: use {size - size % step + step}."
-        raise ArgumentError("K", f"such that K * {a} is a multiple of {b}", size, mend)
-    if size < b or size * a // b < a:
-        least = next(s for s in range(b, a * b + b + 1) if s * a % b == 0)
-        raise ArgumentError(
-            "K", f"at least {b}, for checks of {b} different variables", size, f"Use {least}."
-        )
+    step = b if blocks else b // math.gcd(a, b)
+    least = next(s for s in itertools.count(step, step) if s >= b and s * a // b >= a)
+    if size % step or size < least:
+        near = sorted({max(size - size % step, least), max(size - size % step + step, least)})
+        near = [s for s in near if s <= MAX_VARIABLES] or [least]
+        mend = f"The nearest is {near[0]}." if len(near) == 1 else f"The nearest are {near[0]} and {near[1]}."
+        what = f"a multiple of {step}" if step > 1 else "an integer"
+        why = f"dc = {b}" if blocks else f"dv = {a} and dc = {b}"
+        raise ArgumentError("K", f"{what}, at least {least}, for {why}", size, mend)
     if size * a > MAX_EDGES:
         raise CapacityError("K", f"small enough for {MAX_EDGES} edges", size)
 
 
-def _best(make: Callable[[int], TannerCode], seed: object, best_of: object) -> TannerCode:
+def _best(
+    make: Callable[[int], TannerCode], K: object, seed: object, best_of: object, progress: Progress
+) -> TannerCode:
     """Return the graph of the best seed, and warn of twins."""
     first, number = check_integer("seed", seed, 0), check_integer("best_of", best_of, 1)
     if number == 1:
         code = make(first)
     else:
+        most = max(1, MAX_EXAMINED // check_integer("K", K, 1))
+        if number > most:
+            what = f"at most {most} for graphs of this size"
+            raise CapacityError("best_of", what, number, "Each graph is searched for small stopping sets.")
         from lp_gadgets.stopping import select
 
-        code = select(make(s) for s in range(first, first + number))
+        code = select(_told(make, first, number, progress))
     if (pair := code.twins()) is not None:
-        seeds = range(first + number, first + number + OTHER_SEEDS)
-        better = next((s for s in seeds if code.K <= SEEDS_UP_TO and make(s).twins() is None), None)
-        mend = "peg, or a larger K" if better is None else f"seed={better}, which gives none of that kind"
         warnings.warn(
             f"Variables {pair[0]} and {pair[1]} of {code.name} share all their checks, so the stopping "
-            f"distance is 2 at most: try {mend}, or the best of several seeds (best_of=20).",
+            f"distance is 2 at most: {_advice(code, make, first, number)}.",
             WeakGraphWarning,
             stacklevel=3,
         )
     return code
+
+
+def _advice(code: TannerCode, make: Callable[[int], TannerCode], first: int, number: int) -> str:
+    """Return what helps against twins; no seed is advised that was not seen to help."""
+    if code.K > SEEDS_UP_TO:
+        return "try other seeds, or a larger K"
+    others = range(first + number, first + number + OTHER_SEEDS)
+    seed = next((s for s in others if make(s).twins() is None), None)
+    if seed is None:
+        return "graphs of these sizes mostly have such variables, so take a larger K or other degrees"
+    return f"try seed={seed}, which has no such pair, or best_of={seed - first + 1}, which includes it"
+
+
+def _told(
+    make: Callable[[int], TannerCode], first: int, number: int, progress: Progress
+) -> Iterator[TannerCode]:
+    """Yield the graphs of several seeds, and tell how many have been used."""
+    for i in range(number):
+        if progress is not None:
+            progress(i / number)
+        yield make(first + i)

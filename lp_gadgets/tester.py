@@ -14,25 +14,39 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, check_choice, check_fraction
+from geomdp.core.errors import ArgumentError, check_choice, check_epsilon, check_fraction
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.transcript import Transcript
-from geomdp.testers.base import Finding, Interval, Setting, Tester
-from geomdp.testers.histogram import HistogramParty, received, weighted
+from geomdp.protocol.party import Party
+from geomdp.protocol.script import Script, Turn
+from geomdp.protocol.transcript import PARTIES, Transcript
+from geomdp.testers.base import Finding, Interval, Outcome, Setting
+from geomdp.testers.histogram import HistogramParty, histogram_schema, received, weighted
 from geomdp.testers.histogram_law import FieldNoise
+from geomdp.testers.plan import PlanRow
+from geomdp.testers.scripted import ScriptedTester
+
+if TYPE_CHECKING:
+    from lp_gadgets.instance import HardInstance
 
 #: Seconds of the first look at all cells.
 FIRST_LOOK = 1.0
+
+
+class GapWarning(UserWarning):
+    """The resolution exceeds what the instance promises: F = 1 need not be answered Far."""
 
 
 def labelings_bound(domain: Domain) -> int:
@@ -53,7 +67,7 @@ def labelings_bound(domain: Domain) -> int:
     return 2 * sum(math.comb(domain.m - 1, i) for i in range(min(dimensions, domain.m)))
 
 
-class CertifiedHistograms(Tester):
+class CertifiedHistograms(ScriptedTester):
     """Both parties release noisy histograms; a certified interval for opt of their sum decides.
 
     With v the noisy net counts of both parties and W = n_A + n_B - max_h <h, v>, twice the noisy estimate of
@@ -73,26 +87,36 @@ class CertifiedHistograms(Tester):
     :class:`geomdp.testers.histogram.OneWay`, has no such freedom: the end of an interval has no bounded
     sensitivity.)
 
+    Both ends of a remote run (:meth:`attend`) compute the interval for themselves, each with its own time
+    limit; they can differ only in that one of them says Inconclusive.
+
     Args:
         setting: the public setting, of class "halfspaces".
         time_limit: seconds for the certified interval.
+        gap: what opt is at least if it is not a match, where that is known; see :meth:`for_instance`.
 
     Raises:
         ArgumentError: when the class is another one, or the time limit is no number >= 0.
+
+    Warns:
+        GapWarning: when the resolution exceeds the gap, so that Far is not owed at the gap.
 
     Example:
         >>> from lp_gadgets.instance import HardInstance
         >>> from lp_gadgets.tanner import TannerCode
         >>> inst = HardInstance(TannerCode.geometry("Fano"), q=2, J=4000, L=1000)
-        >>> tester = CertifiedHistograms(Setting(inst.domain, inst.n, inst.n, Fraction(1)))
+        >>> tester = CertifiedHistograms.for_instance(inst, epsilon=1)
         >>> tester.resolution < inst.gap, tester.guarantee
         (True, 'unless-inconclusive')
+        >>> outcome = tester.run(*inst.encode(*inst.words(1)), rng=0)  # rng: simulated, private for nobody
+        >>> outcome.verdict, outcome.epsilon_spent, outcome.simulated
+        ('Far', Fraction(1, 1), True)
     """
 
     name = "certified-histograms"
     guarantee = "unless-inconclusive"
 
-    def __init__(self, setting: Setting, time_limit: float = 60.0) -> None:
+    def __init__(self, setting: Setting, time_limit: float = 60.0, gap: int | None = None) -> None:
         check_choice("classes", setting.classes, ("halfspaces",))
         super().__init__(setting)
         self.time_limit = float(check_fraction("time_limit", time_limit))
@@ -103,6 +127,60 @@ class CertifiedHistograms(Tester):
         self.resolution = setting.tolerance + max(
             1, math.ceil((self._up(setting.beta) + self._down(setting.beta) - 1) / 2)
         )
+        self.gap = gap
+        if gap is not None and gap < self.resolution:
+            warnings.warn(
+                f"The resolution {self.resolution} of tester '{self.name}' exceeds the gap {gap} of the "
+                f"instance: nothing is promised for F = 1. Raise J and L about {-(-self.resolution // gap)} "
+                "times, or raise epsilon.",
+                GapWarning,
+                stacklevel=2,
+            )
+
+    @classmethod
+    def for_instance(
+        cls, inst: HardInstance, epsilon: Any, beta: Any = "0.1", time_limit: float = 60.0
+    ) -> CertifiedHistograms:
+        """Return the tester for a hard instance: F = 0 is a match, F = 1 is owed Far if it resolves the gap.
+
+        Args:
+            inst: the instance; its domain and n are public.
+            epsilon: each party's whole privacy budget.
+            beta: largest probability of a wrong answer.
+            time_limit: seconds for the certified interval.
+
+        Raises:
+            ArgumentError: when an argument is out of its range.
+
+        Warns:
+            GapWarning: when the resolution exceeds the gap of the instance.
+        """
+        setting = Setting(inst.domain, inst.n, inst.n, check_epsilon(epsilon), check_fraction("beta", beta))
+        return cls(setting, time_limit, inst.gap)
+
+    @property
+    def resolves(self) -> bool:
+        """Whether Far is owed on the instance when it is no match; True where no gap is known."""
+        return self.feasible and (self.gap is None or (self.resolution or 0) <= self.gap)
+
+    def run(self, S_A: Sample, S_B: Sample, rng: np.random.Generator | int | None = None) -> Outcome:
+        """Run the protocol once on two samples, as :meth:`geomdp.testers.plan.PlanRow.run` does.
+
+        Args:
+            S_A, S_B: the parties' samples on the domain of the setting, with its numbers of records.
+            rng: None for a real release from the operating system's entropy. A numpy Generator or a seed
+                gives a simulated run, which is private for nobody.
+
+        Returns:
+            The outcome, with the transcript and each party's exact privacy loss. It counts as certified only
+            if the resolution is at most the gap, where a gap is known.
+
+        Raises:
+            ArgumentError: when a sample is on another domain, or of another size.
+            InfeasibleError: when opt cannot reach the resolution at these numbers of records.
+        """
+        outcome = PlanRow(self).run(S_A, S_B, rng=rng)
+        return outcome if self.resolves else replace(outcome, certified=False)
 
     @cached_property
     def _labelings(self) -> int:
@@ -116,24 +194,30 @@ class CertifiedHistograms(Tester):
         """Return q2: the largest noise of any labeling reaches it with probability at most the level."""
         return self._noise.single(level / self._labelings)
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once."""
+    def opening(self) -> dict[str, Any]:
+        """Return the public parameters of a run."""
         setting = self.setting
-        transcript = Transcript(
-            {
-                "tester": self.name,
-                "domain": setting.domain.fingerprint,
-                "classes": setting.classes,
-                "epsilon": str(setting.epsilon),
-                "beta": str(setting.beta),
-                "tolerance": setting.tolerance,
-                "n": [setting.n_alice, setting.n_bob],
-                "cut_doubled": self._cut,
-            }
-        )
+        return {
+            "tester": self.name,
+            "domain": setting.domain.fingerprint,
+            "classes": setting.classes,
+            "epsilon": str(setting.epsilon),
+            "beta": str(setting.beta),
+            "tolerance": setting.tolerance,
+            "n": [setting.n_alice, setting.n_bob],
+            "cut_doubled": self._cut,
+        }
+
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
+        """Return a party that releases its histogram."""
+        return HistogramParty(name, sample, sampler, Budget(self.setting.epsilon))
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Both parties release their histograms; the rest is post-processing."""
+        setting = self.setting
         v = np.zeros(setting.domain.m, dtype=np.int64)
-        for name, sample, sampler in (("Alice", S_A, alice), ("Bob", S_B, bob)):
-            HistogramParty(name, sample, sampler, Budget(setting.epsilon)).histogram(transcript, setting)
+        for name in PARTIES:
+            yield Turn(name, histogram_schema(setting), lambda party: party.histogram(transcript, setting))
             v += received(transcript, setting)
         (low, top), classifier = self.bounds(v)
         verdict = "Far" if low >= self._cut else "Match" if top < self._cut else "Inconclusive"

@@ -13,6 +13,12 @@ It is handed rows, copies of records and a graph, and believes nothing about how
 6. *records*: J copies of every public record, at least J of the anchors, L of the pins of two codewords.
 7. *bounds*: with F = 1, opt >= min(J, L D): fewer mistakes leave all public records and all but D - 1
    blocks of pins right, which forces p_k = 1. The classifier's mistakes are recounted on all records.
+8. *claims*: everything else that the certificate says follows from the steps before. The document is written
+   again from what was found and compared, key by key and type by type; only the reasons themselves (search
+   log, multipliers, the classifier's weights) are taken as they are, because they have been checked.
+
+The name of the graph is bound where it is a recipe, see :mod:`lp_gadgets.folder`; a name of another form is a
+label. The graph itself is bound by its checks.
 """
 
 from __future__ import annotations
@@ -24,12 +30,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import CapacityError, CertificateError, GeomdpError
+from geomdp.core.errors import CapacityError, CertificateError, GeomdpError, check_choice
+from lp_gadgets.encoding import ENCODINGS
 from lp_gadgets.field import trace_table
 from lp_gadgets.forcing import Gadget, check_combinations, check_sharper, in_layers, key_of, rows_are_valid
 from lp_gadgets.records import Records, encoding_diameters
 from lp_gadgets.slack import Sharpened, slack_denominator, weight_lists
 from lp_gadgets.stopping import StoppingDistance
+from lp_gadgets.strict import difference, keys_of, listed, whole
 
 if TYPE_CHECKING:
     from lp_gadgets.embedding import Embedding
@@ -37,7 +45,14 @@ if TYPE_CHECKING:
     from lp_gadgets.sparse import SparseRows
     from lp_gadgets.tanner import TannerCode
 
+FORMAT = "lp-gadgets certificate 3"
 WORDS = ("A", "B")
+#: The keys of a certificate, and of its label.
+KEYS = ("format", "label", "u", "v", "F", "erasure_threshold", "feasible_iff", "opt_lower", "opt_upper")
+REASONS = ("stopping", "gadgets", "witness", "farkas")
+LABEL = ("code", "q", "J", "L", "embedding", "encoding", "trace")
+#: The claims of a certificate, in the order in which they are compared.
+CLAIMS = ("erasure_threshold", "F", "opt_lower", "opt_upper", "feasible_iff")
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +110,14 @@ class Verdict:
     opt_lower: int
     opt_upper: int
 
+    @property
+    def optimal(self) -> bool:
+        """Whether the two bounds agree, so that the optimum is certified."""
+        return self.opt_lower == self.opt_upper
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdict as JSON values."""
-        return {"valid": True, **vars(self)}
+        return {"valid": True, **vars(self), "optimum_exact": self.optimal}
 
 
 def verify(
@@ -134,12 +154,14 @@ class _Check:
     def __init__(self, evidence: Evidence, certificate: Mapping[str, Any]) -> None:
         self.e, self.c = evidence, certificate
         self.factors: dict[str, int] = {}
+        self.gadgets: dict[str, dict[str, Any]] = {}
         self.sharpened: dict[str, Sharpened] = {}
         self.valid = True
 
     def run(self, report: Callable[[float], None]) -> Verdict:
-        e, c = self.e, self.c
-        stopping = StoppingDistance.from_dict(c["stopping"])
+        e, c = self.e, keys_of(self.c, *KEYS, *REASONS)
+        stopping = StoppingDistance.from_dict(keys_of(c["stopping"], "lower", "upper", "witness", "proof"))
+        keys_of(c["stopping"]["proof"], "lower", "graph", "counts", "decisions")
         stopping.verify(e.code)
         if e.code.over(e.embedding.q, e.message).message_positions != e.message or not e.message:
             raise CertificateError("Step 'code': the message positions determine no codeword, or too few.")
@@ -149,8 +171,8 @@ class _Check:
         report(0.8)
         lists = self._weights()
         N = slack_denominator(len(e.message), stopping.lower - 1, lists)
-        if e.N < N:
-            raise CertificateError(f"Step 'slack': 1/{e.N} is not certified, 1/{N} would be.")
+        if e.N != N:
+            raise CertificateError(f"Step 'slack': 1/{e.N} is not the certified one, which is 1/{N}.")
         words = self._words()
         F = int(trace_table(e.embedding.q)[words[0][list(e.message)], words[1][list(e.message)]].sum()) & 1
         lower = min(e.J, e.L * stopping.lower) if F else 0
@@ -158,19 +180,35 @@ class _Check:
         self._feasibility(F, words)
         report(1.0)
         verdict = Verdict(stopping.lower, stopping.exact, self.valid, F, lower, upper)
-        for name in ("erasure_threshold", "F", "opt_lower", "opt_upper", "feasible_iff"):
-            if c[name] != getattr(verdict, name):
+        self._claims(verdict, words, stopping)
+        return verdict
+
+    def _claims(self, verdict: Verdict, words: list[NDArray[np.int64]], stopping: StoppingDistance) -> None:
+        """Compare every statement of the document with what was found."""
+        e, c = self.e, self.c
+        for name in CLAIMS:
+            if difference(c[name], getattr(verdict, name)):
                 raise CertificateError(
                     f"Step 'claims': {name} is {c[name]}, but {getattr(verdict, name)} holds."
                 )
         label = {"code": e.code.name, "q": e.embedding.q, "embedding": e.embedding.kind, "J": e.J, "L": e.L}
+        told = keys_of(c["label"], *LABEL)
         for name, value in label.items():
-            if c["label"][name] != value:
+            if difference(told[name], value):
                 raise CertificateError(f"Step 'claims': the label states another {name}.")
+        check_choice("encoding", told["encoding"], ENCODINGS)
+        check_choice("trace", told["trace"], ("facets", "implications"))
+        if c["format"] != FORMAT:
+            raise CertificateError(f"Step 'claims': the format is not {FORMAT!r}.")
         for name, word in zip("uv", words, strict=True):
-            if list(c[name]) != word[list(e.message)].tolist():
+            if listed(c[name]) != word[list(e.message)].tolist():
                 raise CertificateError(f"Step 'claims': the records do not hold the word {name}.")
-        return verdict
+        found = stopping.claims()
+        found["proof"] |= {"decisions": c["stopping"]["proof"]["decisions"]}  # read, and replayed
+        for name, value in (("stopping", found), ("gadgets", self.gadgets), ("witness", self._told())):
+            place = difference(c[name], value)
+            if place:
+                raise CertificateError(f"Step 'claims': {name} states another {place}.")
 
     # ---------------------------------------------------------------- rows
 
@@ -205,6 +243,9 @@ class _Check:
                 raise CertificateError("Step 'layout': the blocks do not cover the rows one after another.")
             covered += block.count
             kinds.setdefault(block.kind, []).append(block)
+        named = [e.layout.variables, e.public.names, e.pins.names]
+        if any(len(set(own)) != len(own) for own in named) or set(e.public.names) & set(e.pins.names):
+            raise CertificateError("Step 'layout': two rows or variables have the same name.")
         names = [name for name in kinds if name not in ("symbol", "check", "trace", "parity", "end")]
         if covered != len(e.public) or names or len(set(e.layout.variables)) != e.public.columns:
             raise CertificateError("Step 'layout': a row or a variable is left over.")
@@ -243,14 +284,18 @@ class _Check:
     def _force(self, gadget: Gadget, local: Any, key: str) -> None:
         """Certify one kind of gadget."""
         self.sharpened[key] = ()
+        own = self.c["gadgets"][key]
+        found: dict[str, Any] = {"kind": gadget.kind, "degree": gadget.degree, "factor": 1}
         try:
             if in_layers(gadget, local):
-                self.factors[key] = 1
+                found["combinations"] = None
             else:
-                own = self.c["gadgets"][key]
                 check_combinations(gadget, local, own["combinations"])
-                self.factors[key] = gadget.factor
-                self.sharpened[key] = check_sharper(gadget, local, own.get("sharper", ()))
+                self.sharpened[key] = check_sharper(gadget, local, own["sharper"])
+                found |= {"factor": gadget.factor, "combinations": own["combinations"]}
+                found["sharper"] = own["sharper"]
+            self.factors[key] = found["factor"]
+            self.gadgets[key] = found
             self.valid &= rows_are_valid(gadget, local)
         except CapacityError as problem:
             raise CertificateError(f"Step 'forcing': {problem}") from None
@@ -326,14 +371,20 @@ class _Check:
         return self.e.records.mistakes(numerators, denominator, self.e.held)
 
     def _point(self) -> tuple[NDArray[Any], int]:
-        witness = self.c["witness"]
+        witness = keys_of(self.c["witness"], "numerators", "denominator", "wrong")
         numbers, denominator = list(witness["numerators"]), witness["denominator"]
-        if not all(isinstance(x, int) for x in (*numbers, denominator)) or denominator < 1:
+        if not whole(*numbers, denominator) or denominator < 1:
             raise CertificateError("Step 'bounds': the classifier has weights that are no integers.")
         if len(numbers) != self.e.public.columns:
             raise CertificateError("Step 'bounds': the classifier has the wrong number of weights.")
         small = max(abs(x) for x in numbers) < 2**62
         return np.array(numbers, dtype=np.int64 if small else object), denominator
+
+    def _told(self) -> dict[str, Any]:
+        """Return the classifier as the certificate must show it: with what it gets wrong."""
+        x, denominator = self._point()
+        numbers = [int(value) for value in x]
+        return {"numerators": numbers, "denominator": denominator, "wrong": mistaken(self.e, x, denominator)}
 
     def _feasibility(self, F: int, words: list[NDArray[np.int64]]) -> None:
         """Check the integral witness when F = 0, the Farkas vector when F = 1."""
@@ -341,6 +392,8 @@ class _Check:
         K, q = e.code.K, e.embedding.q
         held = np.concatenate([w * K * q + np.arange(K) * q + words[w] for w in range(2)])
         if F == 0:
+            if self.c["farkas"] is not None:
+                raise CertificateError("Step 'bounds': F = 0, but there is a Farkas vector.")
             x, denominator = self._point()
             pins = e.pins.select(held)
             if (e.public.slacks(x, denominator) < 0).any() or (pins.slacks(x, denominator) < 0).any():
@@ -348,14 +401,13 @@ class _Check:
             return
         total: dict[int, int] = {}
         bound = 0
+        keys_of(self.c["farkas"], "public", "pins")
         for rows, name, allowed in ((e.public, "public", None), (e.pins, "pins", set(held.tolist()))):
+            last = -1
             for row, y in self.c["farkas"][name]:
-                if (
-                    not isinstance(y, int)
-                    or y < 0
-                    or not 0 <= row < len(rows)
-                    or (allowed and row not in allowed)
-                ):
+                sound = whole(row, y) and y > 0 and last < row < len(rows)
+                last = row
+                if not sound or (allowed and row not in allowed):
                     raise CertificateError("Step 'bounds': the Farkas vector has a wrong entry.")
                 for entry in range(int(rows.start[row]), int(rows.start[row + 1])):
                     column = int(rows.index[entry])
@@ -363,6 +415,24 @@ class _Check:
                 bound += y * int(rows.bound[row])
         if any(total.values()) or bound >= 0:
             raise CertificateError("Step 'bounds': the Farkas vector does not add up to a contradiction.")
+
+
+def mistaken(evidence: Evidence, numerators: NDArray[Any], denominator: int) -> dict[str, list[Any]]:
+    """Return what a classifier with weights (x, 1) gets wrong among the records that are held.
+
+    Returns:
+        {"rows": names of public rows, "A": positions of Alice's pins, "B": of Bob's}; the anchors are right
+        for every positive denominator.
+    """
+    e = evidence
+    K, q, first = e.code.K, e.embedding.q, 2 + len(e.public)
+    wrong = [
+        np.flatnonzero(held * points)
+        for held, points in zip(e.held, e.records.wrong(numerators, denominator), strict=True)
+    ]
+    rows = [e.public.names[i - 2] for i in wrong[1].tolist() if 2 <= i < first]
+    pins = [sorted((i - first) // q % K for i in own.tolist() if i >= first) for own in wrong]
+    return {"rows": rows, "A": pins[0], "B": pins[1]}
 
 
 def _leaves(nodes: list[tuple[str, ...]]) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@
   half way between e(c_i) and e(c_i + beta). The uniform mixture over the even subsets X of a check's part of
   T of the words c + beta X has these marginals, so every check holds; a trace bit is 1/2 where
   Tr(beta c'_i) = 1 for the other word c'. Two such bits suffice to lead the parities to p_k = 0.
+* A guided point: what a solver suggested, rounded, see :mod:`lp_gadgets.search`.
 * The shifted point, when T is the support of a binary codeword: the integral point of c + beta T.
 
 Points are integers over one positive denominator; whoever needs them recounts all rows.
@@ -25,7 +26,7 @@ from lp_gadgets.field import trace_table
 from lp_gadgets.peeling import check_variables
 from lp_gadgets.program import WORDS, Program, checks_of
 
-KINDS = ("integral", "half", "shifted")
+KINDS = ("integral", "half", "shifted", "guided")
 #: Images of a stopping set under the named symmetries that are looked at.
 MAX_IMAGES = 4096
 
@@ -38,9 +39,9 @@ class Witness:
         kind: one of :data:`KINDS`.
         numerators: integers, one a variable.
         denominator: a positive integer.
-        word: the word that is relaxed, "A" or "B"; empty for an integral point.
-        erased: the stopping set T, empty for an integral point.
-        beta: the element added on T, 0 for an integral point.
+        word: the word that is relaxed, "A" or "B"; empty for an integral or guided point.
+        erased: the stopping set T, empty for an integral or guided point.
+        beta: the element added on T, 0 for an integral or guided point.
     """
 
     kind: str

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -49,10 +50,13 @@ def note(text: str) -> None:
 
 
 def check_writable(name: str, path: Path | None, inputs: list[Path]) -> None:
-    """Refuse an output path before any work is done: unwritable, an input, or a file of another kind."""
+    """Refuse an output path before any work is done: unwritable, an input, or a file that is not ours.
+
+    Certificates and transcripts are recognised by content; pictures by their suffix.
+    """
     if path is None:
         return
-    mend = "Nothing that exists is overwritten but an earlier result with the same kind of name."
+    mend = "Nothing that exists is overwritten but an earlier result of the same kind."
     if str(path) in ("-", "", ".") or path.is_dir() or not os.access(path.parent, os.W_OK):
         raise ArgumentError(name, "a file in a folder that can be written", repr(str(path)))
     kinds = {"plot": {".png", ".pdf", ".svg"}, "report": {".html"}}.get(name, {".json", ".npz"})
@@ -60,6 +64,45 @@ def check_writable(name: str, path: Path | None, inputs: list[Path]) -> None:
         raise ArgumentError(name, "a path that does not exist yet", repr(str(path)), mend)
     if any(path.exists() and other.exists() and path.samefile(other) for other in inputs):
         raise ArgumentError(name, "another file than the inputs", repr(str(path)), mend)
+    known = {"certificate": is_certificate, "transcript": is_transcript}.get(name)
+    if known is not None and path.exists() and not known(path):
+        got = f"{str(path)!r}, which holds something else"
+        raise ArgumentError(name, f"a path that does not exist yet, or an earlier {name}", got, mend)
+
+
+def is_certificate(path: Path) -> bool:
+    """Return True if a file holds a certificate of opt in its outer form: JSON, or arrays with a header."""
+    from geomdp.opt.certificate import FORMAT
+
+    try:
+        if path.suffix == ".npz":
+            import numpy as np
+
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+                document = json.loads(arrays["header"].tobytes())
+        else:
+            document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, EOFError, RecursionError, zipfile.BadZipFile):
+        return False
+    return isinstance(document, dict) and document.get("format") == FORMAT
+
+
+def is_transcript(path: Path) -> bool:
+    """Return True if a file holds a transcript: public parameters of a tester, and messages."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    if not isinstance(document, dict) or set(document) != {"parameters", "messages"}:
+        return False
+    parameters, messages = document["parameters"], document["messages"]
+    keys = {"sender", "kind", "payload", "epsilon"}
+    return (
+        isinstance(parameters, dict)
+        and "epsilon" in parameters
+        and isinstance(messages, list)
+        and all(isinstance(message, dict) and set(message) == keys for message in messages)
+    )
 
 
 def replace(path: Path, write: Callable[[Path], Any]) -> None:

@@ -205,8 +205,8 @@ def exponential_excess(size: int, epsilon: Fraction, beta: Fraction) -> int:
     loss = check_epsilon(epsilon)
     if not 0 < beta < 1:
         raise ArgumentError("beta", "a Fraction with 0 < beta < 1", repr(beta))
-    guess = int(2 * (math.log(size) - math.log(beta)) / loss)  # a float only says where to look
-    high = max(1, guess + 2)
+    nats = math.log(size) + math.log(beta.denominator) - math.log(beta.numerator)
+    high = max(1, int(2 * nats / loss) + 2)  # a float only says where to look
     while not _small(size, loss, high, beta):
         high *= 2
     low = max(0, high - 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,7 +114,7 @@ def curves_picture(curves: Curves, title: str = "") -> Any:
 
     figure = Figure(figsize=(9.5, 5.2), layout="constrained")
     resolution_plot(curves, ax=figure.subplots())
-    figure.suptitle(title, fontsize=10)
+    figure.suptitle(textwrap.fill(title, 100), fontsize=10)
     return figure
 
 

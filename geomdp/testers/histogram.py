@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 MOST_LISTED = 50_000_000
 #: Largest scalar, and largest weight of a classifier, that is accepted from a counterpart.
 LARGEST, LARGEST_WEIGHT = 2**60, 2**512
+#: What is said of domains that hold x and -x, like those of hard instances, and are too large to solve.
+INSTEAD = "; lp_gadgets.CertifiedHistograms needs a certified interval only"
 #: How Bob divides his budget in the one-way protocol: minimum, own optimum, joint classifier.
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 
@@ -208,6 +210,8 @@ class _HistogramTester(ScriptedTester):
         self.guarantee = calibration.name
         self.reason = unsolvable(setting.domain, setting.classes)
         if self.reason:
+            if setting.classes == "halfspaces" and not setting.domain.pointed:
+                self.reason += INSTEAD
             return
         self.resolution = calibration.resolution(setting.beta, setting.tolerance)
         if self.resolution is None:

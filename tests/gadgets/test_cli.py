@@ -94,9 +94,11 @@ def test_export_and_damage(run, tmp_path):
 
 
 def test_the_catalogue_is_listed_and_built(run, tmp_path):
-    """The list has an entry a line, and an entry can be built into a folder that verifies."""
+    """The list has a header and an entry a line, and an entry can be built into a folder that verifies."""
     status, out, _ = run("catalogue")
-    assert (status, out.count("\n")) == (0, len(catalogue.entries()))
+    assert (status, out.count("\n")) == (0, 1 + len(catalogue.entries()))
+    assert out.startswith("name ")
+    assert "opt lower" in out.splitlines()[0]
     _, out, _ = run("catalogue", "--json")
     assert _object(out)["instances"] == catalogue.entries()
     status, out, _ = run("catalogue", "fano-8", "--out", tmp_path / "f", "--json")
@@ -136,6 +138,15 @@ def test_the_catalogue_is_listed_and_built(run, tmp_path):
         ("export", "nowhere", "--out", "x"),
         ("catalogue", "nothing", "--out", "x"),
         ("catalogue", "fano-2"),
+        ("catalogue", "--out", "x"),
+        ("build", "--code", "geometry:Fano", "--F", 2, "--out", "x"),
+        ("build", "--code", "geometry:Fano", "--F", 0, "--u", "1,0,1", "--v", "1,1,0", "--out", "x"),
+        ("build", "--code", "qc:16:seed=1", "--seed", 2, "--out", "x"),
+        ("build", "--code", "qc:16:best_of=2", "--best-of", 3, "--out", "x"),
+        ("build", "--code", "qc:16", "--best-of", 10**9, "--out", "x"),
+        ("build", "--code", "biregular:1000", "--out", "x"),
+        ("predict", "--code", "biregular:20000"),
+        ("predict", "--code", "peg:20000"),
         ("nonsense",),
     ],
     ids=lambda a: " ".join(map(str, a)),
@@ -147,6 +158,95 @@ def test_bad_input_is_refused(run, tmp_path, monkeypatch, arguments):
     assert (status, out) == (2, "")
     assert err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("predict", "--code", "qc:33"), "32 and 40"),
+        (("predict", "--code", "qc:63"), "56 and 64"),
+        (("predict", "--code", "biregular:33"), "32 and 34"),
+        (("predict", "--code", "peg:5"), "The nearest is 8"),
+        (("catalogue", "nothing"), "one of fano-2"),
+        (("catalogue", "--out", "x"), "an entry of the catalogue"),
+        (
+            ("build", "--code", "geometry:Fano", "--F", 0, "--u", "1,0,1", "--v", "1,1,0", "--out", "x"),
+            "be 1",
+        ),
+        (("build", "--code", "biregular:1000", "--out", "x"), "--time-limit"),
+        (("export", "nowhere", "--out", "x", "--format", "mps,,json"), "an empty item"),
+        (("export", "nowhere", "--out", "x", "--format", "xls"), "'xls'"),
+    ],
+    ids=str,
+)
+def test_refusals_say_what_would_do(run, tmp_path, monkeypatch, arguments, wanted):
+    """The sentence names the nearest sizes, the known names, or the option that helps."""
+    monkeypatch.chdir(tmp_path)
+    status, _, err = run(*arguments)
+    assert status == 2
+    assert wanted in err
+
+
+def test_a_file_in_the_way_is_named_without_error_numbers(run, tmp_path):
+    """Where a folder is needed and a file is, or one of our names is taken, the sentence says so."""
+    (tmp_path / "file").write_text("mine")
+    for out in (tmp_path / "file", tmp_path / "file" / "below"):
+        status, _, err = run("build", "--code", "geometry:Fano", "--out", out)
+        assert status == 2
+        assert "file is a file" in err
+        assert "Errno" not in err
+    (tmp_path / "manifest.json").write_text("{}")
+    for command in (("build", "--code", "geometry:Fano"), ("catalogue", "fano-2")):
+        status, _, err = run(*command, "--out", tmp_path)
+        assert status == 2
+        assert "manifest.json" in err
+    assert (tmp_path / "manifest.json").read_text() == "{}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "manifest.json"]
+
+
+def test_build_says_whether_its_bounds_are_exact(run, tmp_path):
+    """Whether the threshold and the optimum are exact is printed, and is the verdict of verify."""
+    for options, exact in (((), (True, True)), (("--time-limit", 0), (False, False))):
+        _, out, _ = run("build", "--code", "qc:64", *options, "--out", tmp_path / "i", "--json")
+        built = _object(out)
+        assert (built["threshold_exact"], built["optimum_exact"]) == exact
+        assert built["optimum_exact"] == (built["opt_lower"] == built["opt_upper"])
+        _, out, _ = run("verify", tmp_path / "i", "--json")
+        assert (_object(out)["threshold_exact"], _object(out)["optimum_exact"]) == exact
+        assert "optimum exact: " + ("yes" if exact[1] else "no") in run("verify", tmp_path / "i")[1]
+
+
+def test_interrupts_say_what_was_stopped(run, tmp_path, monkeypatch):
+    """Ctrl-C during the search, the certificate or the imports ends with a sentence and exit code 130."""
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    arguments = ("build", "--code", "qc:16", "--out", tmp_path / "i")
+    for target, wanted in (
+        ("lp_gadgets.instance.HardInstance.__init__", "stopping distance"),
+        ("lp_gadgets.folder.save", "certifying"),
+        ("lp_gadgets.cli.commands.run", "interrupted; nothing was written"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(target, interrupt)
+            status, out, err = run(*arguments)
+        assert (status, out) == (130, "")
+        assert wanted in err
+        assert err.startswith("lp-gadgets: interrupted")
+        assert not (tmp_path / "i").exists()
+
+
+def test_the_words_can_have_a_seed_of_their_own(run, tmp_path):
+    """--words-seed changes the words and not the graph; --seed changes both."""
+    found = []
+    for options in ((), ("--words-seed", 3), ("--seed", 0)):
+        run("build", "--code", "qc:16", *options, "--out", tmp_path / "i")
+        manifest = json.loads((tmp_path / "i" / "manifest.json").read_text())
+        found.append((manifest["code"]["name"], manifest["u"], manifest["v"]))
+    assert found[0] == found[2]
+    assert found[0][0] == found[1][0]
+    assert found[0][1:] != found[1][1:]
 
 
 def test_version_and_weak_graphs(run, tmp_path):

@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,10 +13,13 @@ from support.strategies import tanner_graphs
 
 import geomdp
 from geomdp.core.errors import ArgumentError, CertificateError
+from geomdp.lp.feasibility import solve_directly
+from lp_gadgets.folder import load
 from lp_gadgets.instance import HardInstance
 from lp_gadgets.peeling import Peeling
 from lp_gadgets.rigidity import Rigidity
-from lp_gadgets.solvers import METHODS, largest_deviation, least_dropped, least_slack
+from lp_gadgets.search import stopping_sets
+from lp_gadgets.solvers import METHODS, largest_deviation, least_dropped, least_slack, with_all_switches
 from lp_gadgets.tanner import TannerCode, WeakGraphWarning
 
 
@@ -146,7 +150,51 @@ def test_the_last_row_is_given_up_when_it_is_cheaper(J):
     inst = small_instance("fano", 2, "parabola", "facets", J=J, L=3)
     found = inst.certify([1, 0, 1], [1, 1, 0])
     assert found.opt_lower == found.opt_upper == min(J, 12)
-    assert (found.document["witness"]["kind"] == "integral") == (J <= 12)
+    assert (found.document["witness"]["wrong"]["rows"] == ["out.top"]) == (J <= 12)
+
+
+#: A graph and alphabet, what opt is at least by its threshold, and what it is at most.
+UNEVEN = {
+    "above the gap": (5, ((0, 2, 3, 4), (0, 2, 3, 4), (3, 4), (0, 1, 3), (1, 3, 4)), 2, 9, 12),
+    "another stopping set": (5, ((0, 1, 2, 3), (0, 2, 3, 4), (0, 1, 3, 4), (2, 3), (0, 4)), 4, 9, 9),
+    "other words": (7, ((1, 3), (1, 2, 3, 5), (2, 3, 4), (1, 3, 4, 5), (3, 6), (0, 1, 2, 6)), 2, 12, 12),
+}
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_equality_with_the_gap_is_certified_or_not_claimed(name):
+    """Opt >= L D always; opt = L D only where a classifier attains it, and one graph has none."""
+    K, checks, q, lower, upper = UNEVEN[name]
+    inst = HardInstance(TannerCode(K, checks), q, J=100, L=3)
+    found = inst.certify(*inst.words(1))
+    assert (found.opt_lower, found.opt_upper) == (lower, upper) == (inst.gap, upper)
+    assert found.optimal == (lower == upper)
+    assert found.verify(inst).optimal == found.optimal
+
+
+def test_no_words_attain_the_gap_of_the_counterexample():
+    """On a graph with D = 3, three dropped pins of one word never change F: HiGHS needs four."""
+    K, checks, q, *_ = UNEVEN["above the gap"]
+    inst = HardInstance(TannerCode(K, checks), q, J=100, L=3)
+    assert (inst.D, inst.k) == (3, 1)
+    assert round(least_dropped(inst, [1], [1]).objective) == 4
+    a, b = inst.codewords([1], [1])
+    data, _ = with_all_switches(inst.program, a, b)
+    assert round(solve_directly(data).objective) == 4
+
+
+@given(tanner_graphs(most_variables=7, most_checks=5), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_small_stopping_sets_are_all_listed(code, size):
+    """The minimal stopping sets of at most some size are those of brute force."""
+    sets = [
+        set(T)
+        for r in range(1, size + 1)
+        for T in itertools.combinations(range(code.K), r)
+        if code.is_stopping_set(T)
+    ]
+    minimal = {tuple(sorted(T)) for T in sets if not any(other < T for other in sets)}
+    assert set(stopping_sets(code, size)) == minimal
 
 
 def test_words_have_the_wanted_value_and_a_tight_optimum():
@@ -183,6 +231,22 @@ def test_bad_arguments_are_refused():
                 call(u, v)
     with pytest.raises(ArgumentError):
         inst.words(2)
+    for rng in ("x", -1, None, 1.5):
+        with pytest.raises(ArgumentError, match="rng"):
+            inst.words(1, rng)
+    refused = {
+        "code": [lambda: HardInstance("Fano")],
+        "checks": [lambda: TannerCode(3, None), lambda: TannerCode(3, ((0, 1.5),))],
+        "folder": [
+            partial(call, place)
+            for place in (None, 5, "", "x\0")
+            for call in (load, partial(inst.save, [1, 1, 1], [1, 1, 1]))
+        ],
+    }
+    for name, calls in refused.items():
+        for call in calls:
+            with pytest.raises(ArgumentError, match=name):
+                call()
     with pytest.raises(ArgumentError, match="only word"):
         HardInstance(TannerCode(2, ((0,), (1,))))
 

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 from itertools import combinations, product
+from queue import Queue
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -13,12 +15,14 @@ from geomdp.core.errors import ArgumentError
 from geomdp.core.sample import Sample
 from geomdp.geometry.arrangement import count_dichotomies, dichotomies
 from geomdp.privacy.sampler import SimSampler
+from geomdp.protocol.script import drive
 from geomdp.testers.base import Setting
 from geomdp.testers.curator import Curator
 from geomdp.testers.elimination import HalfspaceElimination
+from geomdp.testers.histogram import TwoHistograms
 from lp_gadgets.instance import HardInstance
 from lp_gadgets.tanner import TannerCode
-from lp_gadgets.tester import CertifiedHistograms, labelings_bound
+from lp_gadgets.tester import CertifiedHistograms, GapWarning, labelings_bound
 from lp_gadgets.thresholds import ThresholdInstance
 
 
@@ -75,6 +79,62 @@ def test_two_noisy_histograms_tell_the_value_of_a_code(name):
             low, top = found.opt_interval
             assert low <= F * inst.gap <= top
             assert [m.epsilon for m in found.transcript.messages] == [1, 1]
+
+
+def test_a_run_on_an_instance_is_an_outcome():
+    """for_instance and run give an outcome with the losses; samples that were not planned are refused."""
+    code, q, L = SMALL_CODES["fano"]
+    inst = HardInstance(code, q, J=4 * L, L=L, embedding="cube")
+    tester = CertifiedHistograms.for_instance(inst, epsilon=1, beta="1/10000")
+    assert tester.resolves
+    for F in (0, 1):
+        outcome = tester.run(*inst.encode(*inst.words(F, 1)), rng=F)
+        assert outcome.verdict == ("Far" if F else "Match")
+        assert (outcome.epsilon_spent, outcome.certified, outcome.simulated) == (1, True, True)
+        assert outcome.transcript.parameters["cut_doubled"] == tester.opening()["cut_doubled"]
+    S_A, S_B = inst.encode(*inst.words(1, 1))
+    for wrong in ((S_A, inst.encode(*inst.words(1, 1), inst.n + 1)[1]), (None, S_B)):
+        with pytest.raises(ArgumentError, match="S_"):
+            tester.run(*wrong)
+    other = HardInstance(SMALL_CODES["repetition"][0], q, J=20, L=5)
+    with pytest.raises(ArgumentError, match="domain"):
+        tester.run(*other.encode(*other.words(1)))
+
+
+def test_a_gap_below_the_resolution_is_warned_of():
+    """An instance with few copies is not resolved: a warning says by how much, and no run is certified."""
+    inst = HardInstance(TannerCode.geometry("Fano"), J=20, L=3)
+    with pytest.warns(GapWarning, match="exceeds the gap 12"):
+        tester = CertifiedHistograms.for_instance(inst, epsilon=1, time_limit=0)
+    assert not tester.resolves
+    assert not tester.run(*inst.encode(*inst.words(1)), rng=0).certified
+
+
+def test_both_ends_of_a_remote_run_agree():
+    """The two sessions exchange frames only, and end with one transcript and verdict."""
+    code, q, L = SMALL_CODES["repetition"]
+    inst = HardInstance(code, q, J=2 * L, L=L, embedding="cube")
+    tester = CertifiedHistograms.for_instance(inst, epsilon=1)
+    queues, findings = {"Alice": Queue(), "Bob": Queue()}, {}
+
+    def side(name, other, sample, seed):
+        session = tester.attend(name, sample, SimSampler(seed))
+        findings[name] = drive(session, queues[other].put, queues[name].get)
+
+    S_A, S_B = inst.encode([1], [1])
+    bob = Thread(target=side, args=("Bob", "Alice", S_B, 1))
+    bob.start()
+    side("Alice", "Bob", S_A, 0)
+    bob.join()
+    assert findings["Alice"].transcript == findings["Bob"].transcript
+    assert findings["Alice"].verdict == findings["Bob"].verdict == "Far"
+
+
+def test_the_planner_points_to_the_tester_of_hard_instances():
+    """Where exact optima are out of reach and the domain holds x and -x, the reason names this tester."""
+    inst = HardInstance(TannerCode.geometry("Fano"), J=20, L=3)
+    tester = TwoHistograms(Setting(inst.domain, inst.n, inst.n, Fraction(1)))
+    assert "CertifiedHistograms" in tester.reason
 
 
 def test_the_interval_of_a_small_domain_is_the_exact_optimum():

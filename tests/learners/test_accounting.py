@@ -123,7 +123,7 @@ def test_deltas_are_multiplied_by_the_relabelling_before_the_oracle():
 @pytest.mark.parametrize("k", [1, 2, 4, 10, 40])
 @pytest.mark.parametrize("epsilon", [ONE, Fraction(1, 10)])
 def test_the_stated_parameters_are_private(k, epsilon):
-    """The paper's m makes eta <= epsilon/(4 sqrt(k ln(2/delta))), and the run stays within (epsilon, delta)."""
+    """The paper's m makes eta <= epsilon/(4 sqrt(k ln(2/delta))), and the run is private."""
     d = MILLIONTH
     oracle = d / (16 * Fraction(2718281829, 10**9) * k)
     layout = Layout((Fraction(4),) * k, (ONE,) * (k - 1), "stated", ONE, (oracle,) * k)
@@ -239,7 +239,7 @@ def test_optimal_composition_has_its_binomial_form():
 
 @given(ratios, st.integers(1, 500), st.sampled_from([Fraction(0), MILLIONTH, Fraction(1, 100)]))
 def test_reservoirs_are_the_least_that_suffice(ratio, m, delta):
-    """At the size found delta is kept at epsilon = 1, one record less breaks it or is less than the sample."""
+    """At the size found delta is kept at epsilon = 1, and one record less breaks it."""
     size = least_reservoir(Loss(ratio), m, ONE, delta)
 
     def spent(records):

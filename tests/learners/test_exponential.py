@@ -64,7 +64,7 @@ GRIDS = {
 
 @pytest.mark.parametrize("name", GRIDS)
 def test_scores_are_those_of_the_members(name):
-    """The table of scores equals what each member's integer weights label correctly; flips give n minus it."""
+    """The table of scores equals what each member's integer weights label correctly; flips give the rest."""
     grid, rng = GRIDS[name], np.random.default_rng(1)
     X, y = rng.integers(-4, 5, (9, 2)), rng.choice([-1, 1], 9)
     table = _scores(grid, slice(0, len(grid.directions)), X, y.astype(np.int64))
@@ -149,8 +149,7 @@ def test_the_dual_sweep_counts_every_member(rows, radius, bits):
     X = np.clip(X, -radius, radius)
     n, reach = len(X), 1 << bits
     chart = _Chart(X[:, 0], X[:, 1], y, PlaneGrid(radius, bits))
-    edges, sums = chart.parts(-reach, reach + 1)
-    totals = chart.totals(sums.sum(axis=0), 2 * reach + 1)
+    totals = chart.totals(-reach, reach + 1)
     expected = {level: set() for level in range(n + 1)}
     for slope, offset in product(range(-reach, reach + 1), range(-chart.top + 1, chart.top + 1)):
         labels = np.where((X[:, 1] << bits) - slope * X[:, 0] >= offset, 1, -1)
@@ -158,11 +157,11 @@ def test_the_dual_sweep_counts_every_member(rows, radius, bits):
     assert totals == [len(expected[level]) for level in range(n + 1)]
     for level in range(n + 1):
         some = range(0, totals[level], 1 + totals[level] // 20)
-        assert {chart.find(level, place, edges, sums) for place in some} <= expected[level]
+        assert {chart.find(level, place, -reach, reach + 1) for place in some} <= expected[level]
     small = min((t for t in totals if t), default=0)
     level = totals.index(small)
     if small <= 60:
-        assert {chart.find(level, p, edges, sums) for p in range(small)} == expected[level]
+        assert {chart.find(level, p, -reach, reach + 1) for p in range(small)} == expected[level]
 
 
 def test_the_dual_sweep_is_exact_at_its_widest():
@@ -172,8 +171,7 @@ def test_the_dual_sweep_is_exact_at_its_widest():
     y = np.array([1, -1, 1])
     chart = _Chart(X[:, 0], X[:, 1], y, PlaneGrid(radius, bits))
     reach = 1 << bits
-    _, sums = chart.parts(-reach, reach + 1)
-    totals = chart.totals(sums.sum(axis=0), 2 * reach + 1)
+    totals = chart.totals(-reach, reach + 1)
     cuts = {-reach, reach + 1}
     for i, k in ((0, 1), (0, 2), (1, 2)):
         dx, dy = int(X[k, 0] - X[i, 0]), int(X[k, 1] - X[i, 1]) << bits
@@ -236,7 +234,7 @@ def test_halfplanes_follow_the_law():
 
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_degenerate_records_are_answered(n):
-    """Empty, single and contradictory equal records get a halfspace and a tuple, from the secure source too."""
+    """Empty, single and contradictory equal records get an answer, from the secure source too."""
     X, y = np.zeros((n, 2), dtype=np.int64), np.array([1, -1, 1, -1, 1])[:n]
     for grid in (PlaneGrid.complete(4), GRIDS["uniform"], 4):
         assert len(exponential_halfspace(X, y, grid, 1, SecureSampler()).weights) == 3
@@ -249,7 +247,7 @@ def test_degenerate_records_are_answered(n):
 @pytest.mark.parametrize("table", [XOR, INTERVAL, (1, 1, 1, -1), (-1, 1)])
 @pytest.mark.parametrize("digits", [1, 96])
 def test_tuples_follow_the_law(table, digits, monkeypatch):
-    """All tuples are drawn with probability proportional to exp(epsilon score / 2), however few digits at first."""
+    """Tuples are drawn in proportion to exp(epsilon score / 2), however few digits at first."""
     monkeypatch.setattr(tuples, "_DIGITS", digits)
     D = Explicit([0, 2, 3, 7])
     x, y = np.array([2, 2, 3, 5, 5, -1]), np.array([1, -1, 1, -1, -1, -1])

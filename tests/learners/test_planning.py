@@ -49,7 +49,7 @@ def test_halfspaces_on_general_points_reach_their_growth(d, points):
 
 
 def test_completions_count_cells_of_the_dual():
-    """With offset and slope given, M points cut a line of last coefficients into M + 1 cells; none free: one."""
+    """With offset and slope given, M points cut a line of last coefficients into M + 1 cells."""
     assert [completions(1, m) for m in range(4)] == [1, 2, 3, 4]
     assert [completions(0, m) for m in range(4)] == [1, 1, 1, 1]
     assert completions(2, 4) == 1 + 4 + 6
@@ -80,7 +80,7 @@ def test_compositions_stay_within_their_growth(k, points):
 
 
 def _best_second(points, labels, w, a):
-    """The open interval of a_2 for which a x_1 + a_2 x_2 is above w for positive, below for negative points."""
+    """The open interval of a_2 that put a x_1 + a_2 x_2 on the right side of w at every point."""
     low, high = None, None
     for (x, y), label in zip(points, labels, strict=True):
         rest = w - a * x
@@ -133,7 +133,7 @@ def test_coordinate_domains_in_one_feature_hold_every_threshold(radius):
 
 @given(st.integers(2, 60), st.data())
 def test_hypergeometric_tails_are_bounded_from_above_and_tightly(total, data):
-    """ln P(H <= e) is at least the exact one, and within 1e-7 of it below the mean."""
+    """Log P(H <= e) is at least the exact one, and within 1e-7 of it below the mean."""
     marked = data.draw(st.integers(1, total))
     drawn = data.draw(st.integers(1, total))
     most = data.draw(st.integers(0, min(marked, drawn)))
@@ -170,7 +170,7 @@ def test_the_worst_number_of_disagreements_is_the_one_used(m, ghost, errors, K):
 
 
 def test_sample_sizes_hold_in_simulation():
-    """Thresholds: at the size found no interval of mass > b holds at most e points, except with chance < beta."""
+    """At the size found no interval of mass > b holds at most e points, but with chance < beta."""
     errors, rate, beta = 3, 0.2, 0.1
     m = sample_size(lambda m: errors, rate, beta, lambda M: M + 1, pairs=True)
     rng = np.random.default_rng(5)
@@ -234,7 +234,7 @@ def test_calibrated_runs_are_certified_by_the_definition(method, initial):
 
 
 def test_targets_in_the_plane_and_in_space():
-    """At epsilon 1, alpha = beta = 0.1, X = 512: CarrierBoost merged needs at most 3.0e4 (d=2), 1.9e5 (d=3)."""
+    """At epsilon 1, alpha = beta = 0.1, X = 512: CarrierBoost needs <= 3.0e4 (d=2), 1.9e5 (d=3)."""
     assert learning_plan(d=2).row("carrier-boost, merged").n <= 30_000
     assert learning_plan(d=3).row("carrier-boost, merged").n <= 190_000
     assert learning_plan(d=1).row("carrier-boost, merged").n <= 800
@@ -325,7 +325,8 @@ def test_refusals():
     """Requests that make no sense are refused by name."""
     for name, arguments in {
         "cls": {"cls": "circles"}, "delta": {"delta": 1}, "alpha": {"alpha": "0.7"}, "beta": {"beta": 0},
-        "epsilon": {"epsilon": 0}, "d": {"d": 0}, "radius": {"radius": 0}, "k": {"cls": "compositions", "k": 0},
+        "epsilon": {"epsilon": 0}, "d": {"d": 0}, "radius": {"radius": 0},
+        "k": {"cls": "compositions", "k": 0},
     }.items():  # fmt: skip
         with pytest.raises(ArgumentError, match=f"'{name}'"):
             learning_plan(**arguments)

@@ -1,0 +1,158 @@
+"""What the robust and the self-training learners have to beat: averages, logistic regression, and one bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from geomdp.core.errors import ArgumentError, check_integer
+from geomdp.local.finite import Dice, odds
+from geomdp.local.kernels import RandomisedResponse
+from geomdp.local.learning.inputs import (
+    Points,
+    check_labels,
+    check_points,
+    check_rng,
+    decide,
+    unit,
+)
+from geomdp.local.learning.polynomial import logistic_derivative
+from geomdp.local.learning.self_training import self_train
+
+
+def average(X: Any, y: Any, rates: Any = None) -> Points:
+    """Return the direction of the mean of y x, debiased by known flip rates if they are given.
+
+    A label flipped at rate r has mean (1 - 2r) times the truth; dividing by it removes the labels' bias at
+    the price of variance. What stays, on skewed points: E[f(x) x] is not along the weights of f.
+
+    Example:
+        >>> average([[1.0, 0.0], [0.0, 2.0]], [1, -1]).round(3).tolist()
+        [0.447, -0.894]
+    """
+    points = check_points("X", X)
+    labels = check_labels("y", y, len(points)).astype(float)
+    if rates is not None:
+        values = np.asarray(rates, dtype=float)
+        if values.shape != labels.shape or not ((values >= 0) & (values < 0.5)).all():
+            raise ArgumentError("rates", f"numbers in [0, 1/2) of shape ({len(points)},)", "others")
+        labels = labels / (1 - 2 * values)
+    return unit((points * labels[:, None]).sum(axis=0))
+
+
+def logistic_regression(X: Any, y: Any, *, ridge: float = 1e-6, steps: int = 30) -> Points:
+    """Return the direction of the minimiser of the mean logistic loss (homogeneous), by Newton's method.
+
+    Steps are halved until the loss falls; the ridge keeps separable data finite.
+    """
+    points = check_points("X", X)
+    labels = check_labels("y", y, len(points)).astype(float)
+    if not len(points):
+        raise ArgumentError("X", "at least one row", "empty")
+    check_integer("steps", steps, 1)
+    V, w = points * labels[:, None], np.zeros(points.shape[1])
+
+    def value(at: Points) -> float:
+        return float(np.logaddexp(0, -(V @ at)).mean() + ridge * at @ at / 2)
+
+    for _ in range(steps):
+        pull = -logistic_derivative(V @ w)
+        gradient = -(pull @ V) / len(V) + ridge * w
+        curve = (V.T * (pull * (1 - pull))) @ V / len(V) + ridge * np.eye(len(w))
+        move, now, length = np.linalg.solve(curve, gradient), value(w), 1.0
+        while value(w - length * move) > now and length > 1e-6:
+            length /= 2
+        w = w - length * move
+        if np.abs(move).max() < 1e-10 * max(1.0, float(np.abs(w).max())):
+            break
+    return unit(w)
+
+
+def principal_direction(Q: Any) -> Points:
+    """Return the first eigenvector of the public second-moment matrix; its first entry not 0 is positive.
+
+    For a mixture E[x x'] = I + mu mu': the eigenvector is the line of mu, of which only the side is unknown.
+    """
+    points = check_points("Q", Q)
+    if not len(points):
+        raise ArgumentError("Q", "at least one row", "empty")
+    w = np.linalg.eigh(points.T @ points)[1][:, -1]
+    return np.asarray(w if w[np.flatnonzero(w)[0]] > 0 else -w)
+
+
+@dataclass(frozen=True, eq=False)
+class OneBit:
+    """A public direction with a private side.
+
+    Attributes:
+        weights: the direction with its side.
+        votes: sum of the users' randomised +-1.
+        n: users.
+        loss: each user's privacy loss, from the kernel's law.
+        simulated: True unless the bits came from a sampler whose entropy counts.
+    """
+
+    weights: Points
+    votes: int
+    n: int
+    loss: float
+    simulated: bool
+
+
+def one_bit(
+    Q: Any,
+    X: Any,
+    y: Any,
+    epsilon: Fraction | int | float | str,
+    *,
+    rng: np.random.Generator | int | None = None,
+    sampler: Dice | None = None,
+    refine: bool = False,
+) -> OneBit:
+    """Return the principal direction of the public points, on the side that private users vote for.
+
+    Each user sends y sign<u, x> by randomised response. For mixtures this needs a number of users that does
+    not grow with d: the simplest learner, and the one to beat.
+
+    Args:
+        Q: public unlabelled points (m, d).
+        X: private points (n, d), of any length: only the side of u enters.
+        y: private labels.
+        epsilon: privacy loss of each user.
+        rng: for a simulation.
+        sampler: instead of rng; with SecureSampler the side is a release.
+        refine: continue with self-training on Q.
+
+    Proof note. u depends on public points only. A user's message is one randomised bit with odds(epsilon).
+    Conclusion: epsilon-DP for each user's (x, y), pure, in one round, without any bound on x.
+
+    Example:
+        >>> from geomdp.local.learning.distributions import Mixture
+        >>> mixture = Mixture.on_axis(8)
+        >>> Q, _ = mixture.sample(4000, 0)
+        >>> found = one_bit(Q, *mixture.sample(100, 1), 1, rng=2)
+        >>> mixture.error(found.weights) < mixture.bayes_error() + 0.01
+        True
+    """
+    u = principal_direction(Q)
+    points = check_points("X", X, len(u))
+    labels = check_labels("y", y, len(points))
+    if (rng is None) == (sampler is None):
+        raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
+    if not len(points):
+        raise ArgumentError("X", "at least one row", "empty")
+    kernel = RandomisedResponse(odds(epsilon))
+    sides = labels * decide(points, u)
+    if sampler is None:
+        flips = check_rng(rng, "side").random(len(sides)) < float(1 / (1 + kernel.ratio))
+        votes, simulated = int(np.where(flips, -sides, sides).sum()), True
+    else:
+        votes = sum(2 * kernel.sample(int(s > 0), sampler) - 1 for s in sides.tolist())
+        simulated = sampler.simulated
+    w = u if votes >= 0 else -u
+    if refine:
+        w = self_train(Q, w).weights
+    return OneBit(w, votes, len(points), kernel.loss([0, 1]), simulated)

@@ -234,7 +234,7 @@ def find_sharper(gadget: Gadget, local: Local) -> list[Sharper]:
         >>> rows = encode(Relation.check(3, Embedding(4))).rows
         >>> found = find_sharper(gadget, (rows.A, rows.b))
         >>> [w for labels, target, w, _ in found if labels == [0, 1, 1] and target == 2]
-        [[2, 2], [1, 3], [3, 1]]
+        [[1, 3], [2, 2], [3, 1]]
         >>> [w for labels, target, w, _ in found if labels == [1, 1, 0] and target == 2]
         []
     """
@@ -257,7 +257,7 @@ def find_sharper(gadget: Gadget, local: Local) -> list[Sharper]:
                     continue
                 held.append(weights)
                 found.append((labels.tolist(), target, list(weights), own))
-    return found
+    return sorted(found, key=lambda sharper: sharper[:3])
 
 
 def check_sharper(gadget: Gadget, local: Local, sharper: Any) -> Sharpened:
@@ -269,6 +269,8 @@ def check_sharper(gadget: Gadget, local: Local, sharper: Any) -> Sharpened:
     A, b = local
     functions = np.column_stack([-A, b]).astype(object)
     tuples = set(map(tuple, gadget.tuples().tolist())) if sharper else set()
+    if not isinstance(sharper, list) or not all(a[:3] < b[:3] for a, b in pairwise(sharper)):
+        raise CertificateError("Step 'forcing': the sharper inequalities are not in increasing order.")
     for labels, target, weights, combination in sharper:
         sound = tuple(labels) in tuples and target in gadget.targets() and len(weights) == len(labels) - 1
         if not sound or not whole(*labels, target, *weights) or min(weights) < 0:

@@ -1,6 +1,6 @@
 """Every command, registered with the application in the order that its help lists them."""
 
-from geomdp.cli import assess, inspect, opt, plan, population, power
+from geomdp.cli import assess, inspect, learn, opt, plan, population, power
 from geomdp.cli.app import app
 
-__all__ = ["app", "assess", "inspect", "opt", "plan", "population", "power"]
+__all__ = ["app", "assess", "inspect", "learn", "opt", "plan", "population", "power"]

@@ -1,0 +1,5 @@
+"""`python -m lp_gadgets.cli`."""
+
+from lp_gadgets.cli import main
+
+main()

@@ -18,6 +18,7 @@ from geomdp.learners.blocks import (
     exponential_law,
     objective,
 )
+from geomdp.privacy.runs import law_of, rational
 from geomdp.privacy.sampler import SecureSampler, SimSampler
 
 scores = st.lists(st.integers(-4, 4), min_size=1, max_size=9)
@@ -77,6 +78,19 @@ def test_the_law_is_the_exponential_mechanism(epsilon):
     for enclosure, weight in zip(exponential_law(blocks, epsilon), weights, strict=True):
         assert enclosure.hi - enclosure.lo < Fraction(1, 10**30)
         assert float(enclosure.lo) == pytest.approx(weight / sum(weights), rel=1e-12)
+
+
+def test_exhaustive_audits_list_the_same_law():
+    """All runs of a draw together have the law of the blocks, in enclosures and with a rational base."""
+    blocks, epsilon = _blocks([2, 0, 5, 1], [3, 1, 2, 2]), Fraction(1)
+    listed = law_of(lambda runs: exponential(blocks, epsilon, runs), 1)
+    for block, p in zip(blocks, exponential_law(blocks, epsilon), strict=True):
+        for rank in range(block.first, block.last + 1):
+            assert abs(listed[rank].lo - p.lo / block.size) < Fraction(1, 10**30)
+    decay = rational(Fraction(1, 2), Fraction(1, 2))
+    halves = law_of(lambda runs: exponential(blocks, epsilon, runs), 1, decay=decay)
+    weights = {rank: 2**b.score for b in blocks for rank in range(b.first, b.last + 1)}
+    assert halves == {rank: Fraction(w, sum(weights.values())) for rank, w in weights.items()}
 
 
 @pytest.mark.parametrize("sampler", [SimSampler(4), SecureSampler()], ids=["simulated", "secure"])

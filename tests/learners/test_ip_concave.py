@@ -56,8 +56,9 @@ def _closed_ends(rows, bounds, radius):
 def _meets(rows, bounds, strict, radius, at):
     """Is there a point with first coordinate `at` that meets all rows, the strict ones strictly?"""
     if len(radius) == 1:
-        return all(a[0] * at > b or (a[0] * at == b and not s) for a, b, s in zip(rows, bounds, strict, strict=True))
-    low, high = (Fraction(-radius[1]), False), (Fraction(radius[1]), True)  # (end, open flag), for comparison
+        return all(
+            a[0] * at > b or (a[0] * at == b and not s) for a, b, s in zip(rows, bounds, strict, strict=True)
+        )
     low_open = high_open = False
     low, high = Fraction(-radius[1]), Fraction(radius[1])
     for a, b, s in zip(rows, bounds, strict, strict=True):
@@ -79,6 +80,7 @@ small = st.integers(-3, 3)
 
 @st.composite
 def programs(draw):
+    """Draw rows, bounds, strict flags and a box, in one or two unknowns."""
     r = draw(st.integers(1, 2))
     m = draw(st.integers(0, 7))
     rows = [[draw(small) for _ in range(r)] for _ in range(m)]
@@ -89,12 +91,13 @@ def programs(draw):
 @settings(max_examples=150, deadline=None)
 @given(programs(), st.booleans())
 def test_ranges_agree_with_all_vertices(program, suggest):
-    """The range is that of the feasible vertices where the half-open system is feasible; ends are closed iff taken."""
+    """The range is that of all feasible vertices, ends closed iff taken; None iff half-open rows clash."""
     rows, bounds, strict, radius = program
     found = coordinate_range(np.array(rows), bounds, strict, radius, suggest=suggest)
     closed = _closed_ends(rows, bounds, radius)
     if closed is None or not any(
-        _meets(rows, bounds, strict, radius, closed[0] + (closed[1] - closed[0]) * Fraction(k, 2)) for k in (0, 1, 2)
+        _meets(rows, bounds, strict, radius, closed[0] + (closed[1] - closed[0]) * Fraction(k, 2))
+        for k in (0, 1, 2)
     ):
         assert found is None
         return
@@ -118,7 +121,12 @@ def test_three_ways_agree(r, size):
         one = coordinate_range(rows, bounds, strict, [10**4] * r)
         two = coordinate_range(rows, bounds, strict, [10**4] * r, suggest=False)
         ends = coordinate_range_by_model(rows / 2.0**size, [b / 2.0**size for b in bounds], [10**4] * r)
-        assert (one.lo, one.hi, one.lo_closed, one.hi_closed) == (two.lo, two.hi, two.lo_closed, two.hi_closed)
+        assert (one.lo, one.hi, one.lo_closed, one.hi_closed) == (
+            two.lo,
+            two.hi,
+            two.lo_closed,
+            two.hi_closed,
+        )
         assert one.pivots <= 2 < two.pivots
         assert ends == pytest.approx((float(one.lo), float(one.hi)), rel=1e-5, abs=1e-6)
 
@@ -134,8 +142,10 @@ def test_degenerate_and_contradictory_systems():
     assert (empty.lo, empty.hi, empty.lo_closed, empty.hi_closed) == (-5, 5, True, True)
     huge = coordinate_range(np.array([[10**400, 1]], dtype=object), [10**400 + 1], [True], [5, 1])
     assert (huge.lo, huge.lo_closed) == (1, False)
-    tight = coordinate_range(np.array([[2**60, 1], [-(2**60), 1]]), [2**60 + 1, -(2**60) + 1], [False, True], [3, 1])
-    assert (tight.lo, tight.hi) == (1, 1) if tight else tight is None
+    tight = np.array([[2**60, 1], [-(2**60), 1]]), [2**60 + 1, -(2**60) + 1]
+    assert coordinate_range(*tight, [False, True], [3, 1]) is None  # u1 >= 1 and u1 < 1, where u2 = 1
+    only = coordinate_range(*tight, [False, False], [3, 1])
+    assert (only.lo, only.hi, only.lo_closed, only.hi_closed) == (1, 1, True, True)
 
 
 def test_ranges_of_halfspaces_agree_with_all_completions():
@@ -194,7 +204,9 @@ def test_stabbing_counts_blocks(found):
 def _thresholds(X, y):
     """The ranks t in 0..3 for which x >= t labels the block right."""
     return [
-        (t, t) for t in range(4) if all((1 if x >= t else -1) == label for x, label in zip(X[:, 0], y, strict=True))
+        (t, t)
+        for t in range(4)
+        if all((1 if x >= t else -1) == label for x, label in zip(X[:, 0], y, strict=True))
     ]
 
 
@@ -249,7 +261,8 @@ def test_the_coordinate_is_good_for_the_sample(how):
     rank = ip_concave(X, y, solve, coordinates[0], t, *arguments[1:], SimSampler(9), how=how)
     a1 = float(coordinates[0].value(rank))
     mistakes = min(
-        int((np.where(X[:, 0] * a1 + X[:, 1] * a2 >= 1, 1, -1) != y).sum()) for a2 in np.linspace(-0.3, 0, 600)
+        int((np.where(X[:, 0] * a1 + X[:, 1] * a2 >= 1, 1, -1) != y).sum())
+        for a2 in np.linspace(-0.3, 0, 600)
     )
     assert mistakes <= 75
 
@@ -261,7 +274,9 @@ def test_every_input_gives_a_rank(how, n):
     X, y = np.zeros((n, 2), dtype=np.int64), np.array([(-1) ** i for i in range(n)])
     coordinates = [Dyadic(1, 5), Dyadic(1, 5)]
     solve = halfspace_maximisers([-1], coordinates)
-    z = ip_concave(X, y, solve, coordinates[0], 5, Fraction(1), Fraction(0), Fraction(1, 2), SimSampler(0), how=how)
+    z = ip_concave(
+        X, y, solve, coordinates[0], 5, Fraction(1), Fraction(0), Fraction(1, 2), SimSampler(0), how=how
+    )
     assert 0 <= z < coordinates[0].size
 
 
@@ -270,7 +285,9 @@ def test_needs_and_bad_input():
     for bits in (20, 43, 300):
         arguments = 1 << bits, Fraction(1), Fraction(0), Fraction(1, 20)
         assert 2 * blocks_needed(*arguments, how="stabbing") == blocks_needed(*arguments) + 1
-    assert block_rows(3, Fraction(1, 10), Fraction(1, 20), 20) > block_rows(2, Fraction(1, 10), Fraction(1, 20), 20)
+    assert block_rows(3, Fraction(1, 10), Fraction(1, 20), 20) > block_rows(
+        2, Fraction(1, 10), Fraction(1, 20), 20
+    )
     assert best_ranges(stabbing_blocks([[(0, 4)], [(3, 3)]], 8)) == [(3, 3)]
     assert canonical([(1, 3), (6, 8)], 0) == 2
     X, y = np.zeros((3, 1)), np.ones(3)

@@ -32,6 +32,8 @@ from geomdp.learners.growth import (
     halfspace_profile,
     halfspaces,
 )
+from geomdp.learners.interior import interior_run
+from geomdp.learners.oracles.ip_concave import blocks_needed
 from geomdp.learners.planning import learning_plan
 from geomdp.learners.stated import stated_size
 
@@ -233,6 +235,49 @@ def test_calibrated_runs_are_certified_by_the_definition(method, initial):
         _certify(profile, found, ONE, TENTH, TENTH, method)
 
 
+def test_interior_point_runs_are_certified_by_the_definition():
+    """Nets, double samples and reservoirs of an interior-point run hold when computed afresh."""
+    from scipy.stats import hypergeom
+
+    profile, delta = halfspace_profile(2, 2**200), Fraction(1, 10**6)
+    found = interior_run(profile, ONE, delta, TENTH, TENTH)
+    share = 0.1 / 7
+    for i in range(2):
+        m, loss = found.m[i], found.layout.oracles[i]
+        size, beta = profile.sizes[i], Fraction(1, 70)
+        t = min(blocks_needed(size, loss, delta / 2, beta, how=how) for how in ("interior", "stabbing"))
+        relabel = 0
+        if i == 0:
+            candidates = profile.growth(1, found.m[1])
+            relabel = math.ceil(2 / float(found.layout.relabels[0]) * math.log(candidates / share)) - 1
+        log_labellings = math.log(profile.growth(i, m))
+        rho = -math.expm1(-(log_labellings + math.log(t / share)) / (m // t))
+        e = math.floor(rho * m) + relabel
+        bounds = []
+        for ghost in (2 * m, 4 * m, 8 * m):
+            K = math.floor(0.05 * ghost)
+            pairs = math.log(profile.growth(i, m + ghost)) * (1 + i) - i * math.log(2)
+            bounds.append(math.log(2) + pairs + hypergeom.logcdf(e, m + ghost, K + e, m))
+        assert min(bounds) <= math.log(share) + 1e-3
+    for block, reservoir, m in zip(blocks(found.layout), found.allocation.reservoirs, found.m, strict=True):
+        q = Fraction(m, reservoir.size)
+        over = max(Fraction(0), 1 + q * (block.loss.ratio - 1) - exp_lower(ONE)) / (1 + block.loss.ratio)
+        assert q * block.loss.delta + over <= delta
+
+
+def test_interior_points_hardly_depend_on_the_domain():
+    """From 2^500 to 2^2000 the logarithm of the class grows 4-fold, this size by less than a tenth."""
+
+    def sizes(bits):
+        profile = halfspace_profile(2, 2**bits)
+        run = interior_run(profile, ONE, Fraction(1, 10**6), TENTH, TENTH)
+        return run.allocation.n, math.log(profile.members)
+
+    (small, few), (large, many) = sizes(500), sizes(2000)
+    assert many > 3.9 * few
+    assert large < 1.1 * small
+
+
 def test_targets_in_the_plane_and_in_space():
     """At epsilon 1, alpha = beta = 0.1, X = 512: CarrierBoost needs <= 3.0e4 (d=2), 1.9e5 (d=3)."""
     assert learning_plan(d=2).row("carrier-boost, merged").n <= 30_000
@@ -259,12 +304,12 @@ def test_rows_are_ordered_as_the_theory_says():
         "any learner", "any proper pure learner", "consistent hypothesis", "exponential mechanism",
         "exponential mechanism, dual grid", "carrier-boost, merged", "label-boost, merged",
         "carrier-boost, separate", "label-boost, separate", "label-boost, separate, initial",
-        "stated constants, quasi-concave", "stated constants, interior-point",
+        "interior-point, merged", "stated constants, quasi-concave", "stated constants, interior-point",
     ]  # fmt: skip
     sizes = [plan.row(name).n for name in names]
     order = [0, 1, 2, 3, 4, 5, 6]
     assert [sizes[i] for i in order] == sorted(sizes[i] for i in order)
-    assert sizes[7] < sizes[8] < sizes[9] < sizes[10] < sizes[11]
+    assert sizes[7] < sizes[8] < sizes[9] < sizes[10] < sizes[11] < sizes[12]
     assert plan.best.name == "exponential mechanism, dual grid"
     assert all(row.rests_on for row in plan.rows)
     assert plan.to_dict()["rows"][0]["name"] == "exponential mechanism"

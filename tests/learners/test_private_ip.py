@@ -15,6 +15,8 @@ from geomdp.privacy.runs import law_of, rational
 from geomdp.privacy.sampler import SecureSampler, SimSampler
 
 DELTA, BETA = Fraction(1, 10**6), Fraction(1, 20)
+BUDGET = {"epsilon": Fraction(1), "delta": DELTA, "beta": BETA}
+LARGE = BUDGET | {"epsilon": Fraction(4)}
 
 
 def test_the_method_follows_from_public_numbers():
@@ -38,7 +40,8 @@ def test_exact_audit_of_the_exponential_mechanism(epsilon):
 
     def law(data):
         decay = rational(Fraction(1, 3), epsilon / 2)
-        return law_of(lambda runs: private_ip(data, 5, epsilon, Fraction(0), BETA, runs), 1, decay=decay)
+        budget = {"epsilon": epsilon, "delta": Fraction(0), "beta": BETA}
+        return law_of(lambda runs: private_ip(data, 5, runs, **budget), 1, decay=decay)
 
     audit = worst_log_ratio(law, neighbour_pairs(range(5), 3))
     assert 1 < audit.upper <= 9  # (1/3)^-2, the stand-in for exp(epsilon)
@@ -54,20 +57,22 @@ def test_a_doubled_score_is_caught(monkeypatch):
     monkeypatch.setattr(module, "interior", doubled)
 
     def law(data):
-        return law_of(lambda runs: private_ip(data, 3, Fraction(1), Fraction(0), BETA, runs), 1)
+        return law_of(lambda runs: private_ip(data, 3, runs, **(BUDGET | {"delta": Fraction(0)})), 1)
 
     assert worst_log_ratio(law, neighbour_pairs(range(3), 5)).violates(1)
 
 
 def test_exact_audit_with_a_tree_level():
-    """The planned mechanism itself, at large epsilon and delta: neighbours on 4 values are (epsilon, delta)-close."""
+    """A planned tree level at large epsilon and delta: neighbours on 4 values are (epsilon, delta)-close."""
     epsilon, delta, beta = Fraction(6), Fraction(1, 5), Fraction(1, 3)
     plan = plan_levels(4, epsilon, delta, beta, 1)
     n = plan.n
     pairs = []
     for cut in range(0, n, 3):
         data = (0,) * cut + (1,) * ((n - cut) // 2) + (2,) * (n - cut - (n - cut) // 2)
-        pairs += [(data, (*data[:i], new, *data[i + 1 :])) for i in (0, cut, n - 1) for new in (0, 3) if i < n]
+        pairs += [
+            (data, (*data[:i], new, *data[i + 1 :])) for i in (0, cut, n - 1) for new in (0, 3) if i < n
+        ]
 
     def law(data):
         return law_of(lambda runs: module.interior(data, plan, runs), 1)
@@ -79,14 +84,13 @@ def test_exact_audit_with_a_tree_level():
 def test_answers_are_interior(bits):
     """At the planned number of points, answers miss the range of the points in at most 1 of 20 runs."""
     rng, sampler = np.random.default_rng(3), SimSampler(2)
-    arguments = 1 << bits, Fraction(4), DELTA, BETA
-    n = plan_private_ip(*arguments).n
+    n = plan_private_ip(1 << bits, **LARGE).n
     misses = 0
     for trial in range(20):
         at = int(rng.integers(0, 1 << 62)) << bits >> 62
-        points = [min(max(at + (-1) ** k * (1 << int(rng.integers(0, bits))) * (trial % 2), 0), (1 << bits) - 1)
-                  for k in range(n)]  # fmt: skip
-        z = private_ip(points, *arguments, sampler)
+        steps = [(-1) ** k * (1 << int(rng.integers(0, bits))) * (trial % 2) for k in range(n)]
+        points = [min(max(at + step, 0), (1 << bits) - 1) for step in steps]
+        z = private_ip(points, 1 << bits, sampler, **LARGE)
         misses += not min(points) <= z <= max(points)
     assert misses <= 3
 
@@ -97,7 +101,7 @@ def test_every_input_gives_a_rank_of_the_domain(size, n):
     """Without points, with one, with few: the answer is in the domain."""
     points = [size - 1] * n
     for sampler in (SimSampler(0), SecureSampler()):
-        assert 0 <= private_ip(points, size, Fraction(1), DELTA, BETA, sampler) < size
+        assert 0 <= private_ip(points, size, sampler, **BUDGET) < size
 
 
 def test_the_answer_stays_inside_a_domain_that_is_no_power_of_two():
@@ -105,13 +109,13 @@ def test_the_answer_stays_inside_a_domain_that_is_no_power_of_two():
     size = 2**399 + 1
     n = plan_private_ip(size, Fraction(4), DELTA, BETA).n
     for seed in range(5):
-        assert 0 <= private_ip([size - 1] * n, size, Fraction(4), DELTA, BETA, SimSampler(seed)) < size
+        assert 0 <= private_ip([size - 1] * n, size, SimSampler(seed), **LARGE) < size
 
 
 def test_bad_input_is_refused():
     """Ranks outside the domain, an empty domain, and a tree level without delta raise ArgumentError."""
     for ranks, size in (([5], 5), ([-1], 5), ([], 0)):
         with pytest.raises(ArgumentError):
-            private_ip(ranks, size, Fraction(1), DELTA, BETA, SimSampler(0))
+            private_ip(ranks, size, SimSampler(0), **BUDGET)
     with pytest.raises(ArgumentError):
         plan_levels(2**9, Fraction(1), Fraction(0), BETA, 1)

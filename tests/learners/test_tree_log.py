@@ -45,20 +45,20 @@ from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
 
 def _plan(bits=2, **changes):
     """Return a tiny plan; its deltas are the certified ones of its integers."""
-    numbers = dict(
-        bits=bits,
-        search=Fraction(3),
-        stability=Fraction(1),
-        choice=Fraction(1),
-        search_delta=Fraction(1),
-        stability_delta=Fraction(1),
-        threshold=2,
-        heavy=3,
-        margin=5,
-        side=1,
-        slice=7,
-        inner=MedianPlan(bits + 1, Fraction(1), 1),
-    )
+    numbers = {
+        "bits": bits,
+        "search": Fraction(3),
+        "stability": Fraction(1),
+        "choice": Fraction(1),
+        "search_delta": Fraction(1),
+        "stability_delta": Fraction(1),
+        "threshold": 2,
+        "heavy": 3,
+        "margin": 5,
+        "side": 1,
+        "slice": 7,
+        "inner": MedianPlan(bits + 1, Fraction(1), 1),
+    }
     plan = TreePlan(**(numbers | changes))
     return replace(plan, search_delta=search_delta(plan), stability_delta=stability_delta(plan))
 
@@ -109,19 +109,18 @@ def test_the_search_is_private_over_all_moves():
     known = {q: dict(above_threshold_law(q, 1, r)) for q in np.ndindex(4, 4)}
     bound = 1 / Interval.exp_neg(epsilon).hi
     worst = max(
-        known[a][k].hi / known[b][k].lo
-        for a in known
-        for b in known
-        if _near(a, b)
-        for k in (0, 1, None)
+        known[a][k].hi / known[b][k].lo for a in known for b in known if _near(a, b) for k in (0, 1, None)
     )
     assert math.exp(0.5) < worst <= bound
     fewer = {q: dict(above_threshold_law(q, 1, r * r)) for q in known}  # planted: half the noise
-    assert max(fewer[a][k].lo / fewer[b][k].hi for a in known for b in known if _near(a, b) for k in (0, 1)) > bound
+    assert (
+        max(fewer[a][k].lo / fewer[b][k].hi for a in known for b in known if _near(a, b) for k in (0, 1))
+        > bound
+    )
 
 
 def test_an_unstable_leader_is_rarely_released():
-    """For all counts of 6 records on 3 keys, replacing one keeps (epsilon, delta) with delta = P(2 + Z >= margin)."""
+    """On all counts of 6 records on 3 keys the test is (epsilon, delta)-DP, delta = P(2 + Z >= margin)."""
     epsilon, cutoff = Fraction(1), 6
 
     def law(data):
@@ -222,6 +221,23 @@ def test_exact_audit(plan):
     worst = worst_divergence(_law(plan), pairs, plan.epsilon)
     assert worst.hi <= plan.delta
     assert worst_divergence(_law(plan), pairs[:300], plan.epsilon / 20).lo > 0  # the audit sees differences
+
+
+@pytest.mark.exhaustive
+def test_exact_audit_on_eight_values():
+    """For all neighbours of 8 points on 8 values the law of the program is (epsilon, delta)-close."""
+    plan = _plan(3, threshold=1, heavy=2, slice=5, margin=4)
+    worst = worst_divergence(_law(plan), neighbour_pairs(range(8), 8), plan.epsilon)
+    assert worst.hi <= plan.delta
+
+
+def test_draws_follow_the_audited_law():
+    """Frequencies of 3,000 answers agree with the law of the audit: chi-square below its 10^-7 quantile."""
+    plan, points = AUDITED[0], (0, 0, 0, 1, 1, 1, 2, 3, 3, 3, 3)
+    law, sampler = _law(plan)(points), SimSampler(12)
+    seen = Counter(tree_log(points, plan, sampler) for _ in range(3000))
+    assert set(seen) <= set(law)
+    assert sum((seen[z] - 3000 * float(p.lo)) ** 2 / (3000 * float(p.lo)) for z, p in law.items()) < 35
 
 
 def _stop_by_weight(monkeypatch):

@@ -1,0 +1,1 @@
+"""Component oracles: private choices of one coordinate, and of a point between given points."""

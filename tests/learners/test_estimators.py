@@ -1,0 +1,230 @@
+"""Laws of the front door: parameters, pipelines, labels, budgets, and bad input."""
+
+import pickle
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from geomdp.core.errors import ArgumentError, BudgetError, CapacityError
+from geomdp.learners.estimators import (
+    METHODS,
+    PrivateHalfspaceLearner,
+    PrivateThresholdTuple,
+    halfspace_of,
+    snapped,
+)
+from geomdp.privacy.budget import Budget
+
+
+def _square(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-512, 513, (n, 2))
+    return X, np.where(2 * X[:, 0] - X[:, 1] >= 150, 1, -1)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_halfspaces_are_learned(method):
+    """With epsilon 4 and 3,000 records every method errs on less than one record in ten."""
+    X, y = _square()
+    learner = PrivateHalfspaceLearner(4, method=method, random_state=1).fit(X, y)
+    assert learner.score(X, y) > 0.9
+    assert learner.epsilon_ == 4
+    assert learner.delta_ == 0
+    assert learner.simulated_
+    assert learner.n_features_in_ == 2
+    assert sum({s.reservoir for s in learner.ledger_}) <= 3000
+
+
+@pytest.mark.parametrize(
+    ("rule", "k", "truth"),
+    [
+        ("threshold", None, lambda x: x >= 300),
+        ("interval", None, lambda x: (x >= 300) & (x < 700)),
+        ("xor", 3, lambda x: (x >= 200) ^ (x >= 500) ^ (x >= 800)),
+        ("majority", 3, lambda x: x >= 500),
+    ],
+)
+@pytest.mark.parametrize("method", ["exponential", "label-boost"])
+def test_threshold_tuples_are_learned(rule, k, truth, method):
+    """With epsilon 8 each rule is learned from 3,000 numbers with less than one mistake in ten."""
+    X = np.random.default_rng(0).integers(0, 1000, (3000, 1))
+    y = np.where(truth(X[:, 0]), "in", "out")
+    learner = PrivateThresholdTuple(
+        8, rule=rule, k=k, high=999, method=method, classes=("out", "in"), random_state=3
+    )
+    assert learner.fit(X, y).score(X, y) > 0.9
+
+
+def test_parameters_are_plain_values():
+    """Parameters come back as they were given, can be set, and show in the repr where not default."""
+    learner = PrivateHalfspaceLearner(epsilon="1/3", radius=100)
+    assert learner.get_params()["epsilon"] == "1/3"
+    assert learner.set_params(method="exponential") is learner
+    assert repr(learner) == "PrivateHalfspaceLearner(epsilon='1/3', method='exponential', radius=100)"
+    with pytest.raises(ArgumentError, match="params"):
+        learner.set_params(colour="red")
+    again = type(learner)(**learner.get_params())
+    assert again.get_params() == learner.get_params()
+
+
+def test_works_in_scikit_learn():
+    """Clone, Pipeline and cross-validation of scikit-learn accept both learners."""
+    base = pytest.importorskip("sklearn.base")
+    from sklearn.model_selection import cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    X, y = _square(600)
+    learner = PrivateHalfspaceLearner(20, scale=512, random_state=0)
+    copy = base.clone(learner)
+    assert copy is not learner
+    assert copy.get_params() == learner.get_params()
+    pipe = make_pipeline(FunctionTransformer(lambda Z: Z / 512.0), learner)
+    assert pipe.fit(X, y).score(X, y) > 0.85
+    assert base.is_classifier(learner)
+    tuple_ = PrivateThresholdTuple(20, rule="threshold", high=600, method="exponential", random_state=0)
+    assert cross_val_score(tuple_, X[:, :1], np.where(X[:, 0] > 10, 1, -1), cv=3).mean() > 0.85
+
+
+def test_a_fitted_object_holds_no_record():
+    """What is pickled after a fit does not grow with the number of records."""
+    sizes = []
+    for n in (500, 5000):
+        X, y = _square(n)
+        sizes.append(len(pickle.dumps(PrivateHalfspaceLearner(2, random_state=0).fit(X, y))))
+    assert abs(sizes[1] - sizes[0]) < 100
+
+
+def test_seeded_runs_repeat_and_are_no_release():
+    """A seed gives the same classifier twice, marked as simulated; without one it is a release."""
+    X, y = _square(800)
+    one, two = (PrivateHalfspaceLearner(2, random_state=5).fit(X, y) for _ in range(2))
+    assert one.classifier_ == two.classifier_
+    assert one.simulated_
+    assert not PrivateHalfspaceLearner(2).fit(X, y).simulated_
+
+
+def test_budget_is_charged_before_drawing():
+    """A budget is charged once; a second run that exceeds it, or a seeded one, is refused."""
+    X, y = _square(800)
+    budget = Budget(Fraction(3, 2))
+    for method in METHODS:
+        with pytest.raises(ArgumentError, match="random_state"):
+            PrivateHalfspaceLearner(1, method=method, random_state=0).fit(X, y, budget)
+    assert budget.spent == 0
+    PrivateHalfspaceLearner(1).fit(X, y, budget)
+    assert budget.left == Fraction(1, 2)
+    with pytest.raises(BudgetError):
+        PrivateHalfspaceLearner(1).fit(X, y, budget)
+    with pytest.raises(ArgumentError, match="pure"):
+        PrivateHalfspaceLearner(Fraction(1, 4), Fraction(1, 10**6)).fit(X, y, budget)
+    small = Budget(1)
+    with pytest.raises(ArgumentError, match="at least"):
+        PrivateHalfspaceLearner(1, mode="rigorous", alpha=0.1).fit(X, y, small)
+    assert small.spent == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_total_on_any_labelled_input(method):
+    """Contradictions, one label only, one place only, and few records give some classifier."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-20, 21, (200, 2))
+    for table, y in (
+        (X, rng.choice([-1, 1], 200)),
+        (X, np.ones(200, int)),
+        (X, -np.ones(200, int)),
+        (np.zeros((200, 2)), rng.choice([-1, 1], 200)),
+        (np.repeat(X[:1], 200, axis=0), np.tile([1, -1], 100)),
+        (X * 10**9, rng.choice([-1, 1], 200)),
+    ):
+        learner = PrivateHalfspaceLearner(2, method=method, radius=32, random_state=0).fit(table, y)
+        assert set(learner.predict(table).tolist()) <= {-1, 1}
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_other_numbers_of_features(d):
+    """One feature works in all methods, three in the generic one; three by components for few records."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-32, 33, (400, d))
+    y = np.where(X.sum(axis=1) >= 5, 1, -1)
+    assert (
+        PrivateHalfspaceLearner(8, method="exponential", radius=32, random_state=0).fit(X, y).score(X, y)
+        > 0.85
+    )
+    if d == 1:
+        assert PrivateHalfspaceLearner(8, radius=32, random_state=0).fit(X, y).score(X, y) > 0.85
+    else:
+        with pytest.raises(CapacityError):
+            PrivateHalfspaceLearner(8, radius=32, random_state=0).fit(X, y)
+        few = PrivateHalfspaceLearner(8, radius=32, random_state=0, m=(12, 8, 8), coordinates="complete")
+        assert set(few.fit(X, y).predict(X).tolist()) <= {-1, 1}
+
+
+def test_bad_input_is_named():
+    """Each bad argument gives an error that names it and no value of a record."""
+    X, y = _square(100)
+    cases = [
+        ({}, np.ones((3, 2, 2)), y, "X"),
+        ({}, np.ones((100, 0)), y, "X"),
+        ({}, np.full((100, 2), np.nan), y, "X"),
+        ({}, [["a", "b"]] * 100, y, "X"),
+        ({}, X, y[:50], "y"),
+        ({}, X, np.zeros(100), "y"),
+        ({}, X[:0], y[:0], "X"),
+        ({"classes": (1, 1)}, X, y, "classes"),
+        ({"epsilon": 0}, X, y, "epsilon"),
+        ({"epsilon": "much"}, X, y, "epsilon"),
+        ({"delta": 1}, X, y, "delta"),
+        ({"method": "boost"}, X, y, "method"),
+        ({"mode": "fast"}, X, y, "mode"),
+        ({"mode": "rigorous"}, X, y, "alpha"),
+        ({"mode": "rigorous", "alpha": 0.1}, X, y, "n"),
+        ({"mode": "paper"}, X, y, "epsilon, delta"),
+        ({"mode": "paper", "delta": 1e-6}, X, y, "n"),
+        ({"coordinates": "fine"}, X, y, "coordinates"),
+        ({"radius": 0}, X, y, "radius"),
+        ({"scale": -1}, X, y, "scale"),
+        ({"m": (90, 90)}, X, y, "m"),
+        ({"random_state": -1}, X, y, "random_state"),
+    ]
+    for params, table, labels, name in cases:
+        with pytest.raises(ArgumentError) as caught:
+            PrivateHalfspaceLearner(**{"random_state": 0, **params}).fit(table, labels)
+        assert caught.value.name == name
+    for params, name in (({"rule": "and"}, "rule"), ({"k": 3}, "k"), ({"rule": "xor", "k": 9}, "k")):
+        with pytest.raises(ArgumentError) as caught:
+            PrivateThresholdTuple(**params).fit(X[:, :1], y)
+        assert caught.value.name == name
+    with pytest.raises(ArgumentError, match="fit"):
+        PrivateHalfspaceLearner().predict(X)
+    with pytest.raises(ArgumentError, match="columns"):
+        PrivateHalfspaceLearner(random_state=0).fit(X, y).predict(X[:, :1])
+
+
+def test_records_are_moved_one_by_one():
+    """Where a record lands does not depend on the others, and records on the grid stay."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=400, size=(50, 2))
+    whole = snapped(X, Fraction(1), -512, 512)
+    alone = np.concatenate([snapped(X[i : i + 1], Fraction(1), -512, 512) for i in range(50)])
+    assert (whole == alone).all()
+    assert (snapped(whole, Fraction(1), -512, 512) == whole).all()
+
+
+def test_homogeneous_weights_label_as_the_components_do():
+    """(a, -w) on (x, 1) and a . x >= w agree for rational components."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        a = [
+            Fraction(int(v), int(d))
+            for v, d in zip(rng.integers(-9, 10, 2), rng.integers(1, 9, 2), strict=True)
+        ]
+        w = Fraction(int(rng.choice([-1, 1])))
+        X = rng.integers(-9, 10, (30, 2))
+        for components in ((w, *a), ((w, a[0]), a[1])):
+            h = halfspace_of(components)
+            got = h.predict(np.column_stack([X, np.ones(30, int)]))
+            assert got.tolist() == [
+                1 if sum(c * int(v) for c, v in zip(a, x, strict=True)) >= w else -1 for x in X
+            ]

@@ -48,8 +48,8 @@ def _resolutions() -> Iterator[dict[str, Any]]:
         ("two-histograms", "certified-mc", 155),
         ("one-way", "analytic", None),
         ("one-way", "certified-mc", 112),
-        ("halfspace-elimination", "unless-oversize", 2700),
-        ("halfspace-elimination", "unless-inconclusive", 2100),
+        ("halfspace-elimination", "analytic", 1700),
+        ("halfspace-elimination", "unless-inconclusive", 1350),
         ("halfspace-elimination-paper", "unless-inconclusive", None),
         ("curator", "analytic", None),
     ]

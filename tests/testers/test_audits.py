@@ -248,9 +248,9 @@ def test_the_tables_go_between_the_markers(tmp_path, monkeypatch):
     rows = list(run_all(["permute-and-flip", "odd block size"]))
     sampled = run_sampled("grouped selection", draws=2000)
     page.write_text("before\n<!-- audits -->\nold\n<!-- end audits -->\nafter\n")
-    script.write_readme(rows, [sampled])
+    script.write_readme(rows, [sampled], [])
     text = page.read_text()
-    script.write_readme(rows, [sampled])
+    script.write_readme(rows, [sampled], [])
     assert page.read_text() == text
     assert text.startswith("before\n<!-- audits -->\n\n| audit")
     assert text.endswith("\n\n<!-- end audits -->\nafter\n")
@@ -259,4 +259,4 @@ def test_the_tables_go_between_the_markers(tmp_path, monkeypatch):
     assert "caught" in text
     page.write_text("nothing")
     with pytest.raises(SystemExit, match="must hold"):
-        script.write_readme(rows, [])
+        script.write_readme(rows, [], [])

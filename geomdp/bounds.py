@@ -123,22 +123,26 @@ def population_bounds(
     classes: str = "auto",
     dimension: int | None = None,
     beta: Any = 0.1,
-    opt_beta: Any = 0,
+    opt_beta: Any = None,
 ) -> PopulationBounds:
     """Return bounds on the least average population error R*, each end wrong with probability <= beta / 2.
 
     Args:
         n: records per party, or the pair (n_alice, n_bob).
         opt: the least number of mistakes on all records, or an interval that holds it, such as an outcome's
-            ``opt_interval`` or :func:`verdict_interval`.
+            ``opt_interval`` or :func:`verdict_interval`. A constant classifier errs on at most half of all
+            records where both constants exist (on pointed domains, and among thresholds): an upper end above
+            that is lowered to it, and an optimum above it is refused.
         domain: the public domain on which the populations live; None if they do not live on a finite one.
         classes: "halfspaces", "thresholds", or "auto": thresholds on ordered domains.
         dimension: VC dimension of the class, needed for an upper bound where there is no domain.
         beta: probability, over the records, that a bound fails.
-        opt_beta: probability, over a release's noise, that opt lies outside its interval; 0 if opt is exact.
+        opt_beta: probability, over a release's noise, that opt lies outside its interval. It must be given
+            with an interval (0 if that is certain, such as the one of a search that was stopped); an exact
+            opt has none.
 
     Returns:
-        The bounds; they hold with probability >= 1 - beta - opt_beta.
+        The bounds; they hold with probability >= 1 - beta - opt_beta, which must be positive.
 
     Raises:
         ArgumentError: on any argument outside its range.
@@ -157,16 +161,21 @@ def population_bounds(
     low, high = _pair("opt", opt, 0)
     total = n_alice + n_bob
     if not low <= high <= total:
-        raise ArgumentError("opt", f"an interval a <= b with b <= {total}, all records", f"({low}, {high})")
-    failure, noise = check_beta(beta), check_fraction("opt_beta", opt_beta)
-    if not 0 <= noise < 1:
-        raise ArgumentError("opt_beta", "a number with 0 <= opt_beta < 1", describe(noise))
+        got = str(low) if low == high else f"({low}, {high})"
+        raise ArgumentError("opt", f"a number or an interval a <= b, at most {total} (all records)", got)
+    failure = check_beta(beta)
+    noise = _noise(opt_beta, isinstance(opt, (tuple, list)), failure)
     if domain is not None and not isinstance(domain, Domain):
         raise ArgumentError("domain", "a Domain or None", describe(domain))
     kind = _kind(domain, classes)
     v = _dimension(domain, kind, dimension)
     count = None if domain is None else _labellings(domain, kind)
-    most = 0.5 if kind == "thresholds" or (domain is not None and domain.pointed) else 1.0
+    halved = kind == "thresholds" or (domain is not None and domain.pointed)
+    most, largest = (0.5, total // 2) if halved else (1.0, total)
+    if low > largest:
+        mend = "A constant classifier errs on no more than that."
+        raise ArgumentError("opt", f"at most {largest} for {total} records", str(low), mend)
+    high = min(high, largest)
 
     ends = Conversion(n_alice, n_bob)
     half = failure / 2
@@ -184,7 +193,7 @@ def population_bounds(
     return PopulationBounds(
         lower=max(exact[0], vc[0]),
         upper=min(exact[1], vc[1]),
-        confidence=max(Fraction(0), 1 - failure - noise),
+        confidence=1 - failure - noise,
         exact=exact,
         vc=vc,
         pooled=(p_low, min(most, p_high)),
@@ -209,18 +218,24 @@ def verdict_interval(verdict: str, resolution: int, largest: int, tolerance: int
         largest: the largest value that opt can have.
         tolerance: the tester's t0.
 
+    Raises:
+        ArgumentError: unless tolerance < resolution <= largest, as for every certified verdict.
+
     Example:
         >>> verdict_interval("Match", 52, 1000), verdict_interval("Far", 52, 1000, 3)
         ((0, 51), (4, 1000))
     """
     check_choice("verdict", verdict, ("Match", "Far", "Inconclusive"))
     check_integer("largest", largest, 0)
-    t = check_integer("resolution", resolution, 1)
+    t, t0 = check_integer("resolution", resolution, 1), check_integer("tolerance", tolerance, 0)
+    if t > largest:
+        mend = "A verdict at a larger resolution is not certified."
+        raise ArgumentError("resolution", f"at most {largest}, the largest value of opt", str(t), mend)
+    if t0 >= t:
+        raise ArgumentError("tolerance", f"less than the resolution {t}", str(t0))
     if verdict == "Match":
-        return 0, min(largest, t - 1)
-    if verdict == "Far":
-        return min(largest, check_integer("tolerance", tolerance, 0) + 1), largest
-    return 0, largest
+        return 0, t - 1
+    return (t0 + 1 if verdict == "Far" else 0), largest
 
 
 @dataclass(frozen=True)
@@ -353,6 +368,22 @@ def _labellings(domain: Domain, kind: str) -> int:
         return class_count(domain, kind)
     except CapacityError:  # not pointed and large: Sauer's bound
         return _sum_of_choices(domain.m, min(domain.d, domain.m))
+
+
+def _noise(opt_beta: Any, interval: bool, failure: Fraction) -> Fraction:
+    """Return the probability that a release misleads about opt; it must be stated for an interval."""
+    if opt_beta is None:
+        if interval:
+            mend = "Give the beta of the release that the interval comes from, or 0 if it is certain."
+            raise ArgumentError("opt_beta", "given with an interval", "left out", mend)
+        return Fraction(0)
+    noise = check_fraction("opt_beta", opt_beta)
+    if not 0 <= noise < 1 - failure:
+        mend = "Both failures together must leave some confidence."
+        raise ArgumentError(
+            "opt_beta", f"a number with 0 <= opt_beta < 1 - beta = {1 - failure}", describe(noise), mend
+        )
+    return noise
 
 
 def _pair(name: str, value: Any, least: int) -> tuple[int, int]:

@@ -103,7 +103,7 @@ def test_bounds_grow_with_opt_and_with_confidence():
     one = population_bounds(60, 20, domain=GRID)
     for wider in (
         population_bounds(60, 20, domain=GRID, beta=0.01),
-        population_bounds(60, (15, 22), domain=GRID),
+        population_bounds(60, (15, 22), domain=GRID, opt_beta=0),
         population_bounds(60, 20, domain=g.Domain.grid([("x", 0, 1, 9), ("y", 0, 1, 9)])),
     ):
         assert wider.lower <= one.lower
@@ -227,7 +227,7 @@ def test_an_exact_lower_bound_needs_far_fewer_records():
 
 def test_verdicts_become_intervals():
     """Match bounds opt from above, Far from below; a private run's interval works, too."""
-    assert verdict_interval("Match", 10, 5) == (0, 5)
+    assert verdict_interval("Match", 10, 10) == (0, 9)
     assert verdict_interval("Far", 10, 50) == (1, 50)
     assert verdict_interval("Inconclusive", 10, 50) == (0, 50)
     S = g.Sample.from_cells(LINE, [0] * 50 + [4] * 50, [-1] * 50 + [1] * 50)
@@ -236,6 +236,29 @@ def test_verdicts_become_intervals():
     assert b.confidence == Fraction(4, 5)
     assert b.lower == 0 < b.upper < 0.5
     assert b.to_dict()["opt"] == list(outcome.opt_interval)
+
+
+@pytest.mark.parametrize("domain", [LINE, GRID])
+def test_bounds_are_never_empty(domain):
+    """Whatever is known of a possible opt, the lower end is at most the upper one, and never above 1/2."""
+    for n in (1, 3, (1, 9), (40, 2)):
+        total = sum(n) if isinstance(n, tuple) else 2 * n
+        for opt in range(total // 2 + 1):
+            for beta in ("0.001", "0.999"):
+                b = population_bounds(n, opt, domain=domain, beta=beta)
+                assert 0 <= b.lower <= b.upper <= 0.5
+                assert b.pooled[0] <= b.pooled[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [(("Far", 10, 50, 10), "tolerance"), (("Match", 51, 50), "resolution"), (("Far", 0, 50), "resolution")],
+)
+def test_impossible_verdicts_are_refused(given, name):
+    """A certified verdict has tolerance < resolution <= the largest opt."""
+    with pytest.raises(g.ArgumentError) as caught:
+        verdict_interval(*given)
+    assert caught.value.name == name
 
 
 def test_long_lines_are_counted_without_being_written_out():
@@ -256,6 +279,11 @@ def test_long_lines_are_counted_without_being_written_out():
         ({"opt": -1}, "opt"),
         ({"beta": 0}, "beta"),
         ({"opt_beta": 1}, "opt_beta"),
+        ({"opt_beta": "0.9"}, "opt_beta"),
+        ({"opt": (2, 4)}, "opt_beta"),
+        ({"opt": (3, 3)}, "opt_beta"),
+        ({"opt": 11}, "opt"),
+        ({"opt": (11, 12), "opt_beta": 0}, "opt"),
         ({"domain": 3}, "domain"),
         ({"classes": "trees"}, "classes"),
         ({"classes": "thresholds"}, "classes"),
@@ -292,11 +320,13 @@ def test_the_command_prints_the_same_bounds(command):
     for given, opt in (
         (["--opt", 12], (12, 12)),
         (["--opt-interval", "3,60", "--opt-beta", "0.1"], (3, 60)),
-        (["--verdict", "Match", "--resolution", 48], (0, 47)),
-        (["--verdict", "Far", "--resolution", 48, "--tolerance", 2], (3, 450)),
+        (["--opt-interval", "3,600", "--opt-beta", "0"], (3, 450)),
+        (["--verdict", "Match", "--resolution", 48, "--opt-beta", "0.05"], (0, 47)),
+        (["--verdict", "Far", "--resolution", 48, "--tolerance", 2, "--opt-beta", "0.1"], (3, 450)),
+        (["--verdict", "Inconclusive", "--resolution", 48, "--opt-beta", "0"], (0, 450)),
     ):
         code, out, _ = command(*base, *given)
-        noise = "0.1" if "--opt-beta" in given else 0
+        noise = given[given.index("--opt-beta") + 1] if "--opt-beta" in given else 0
         assert code == 0
         assert json.loads(out) == population_bounds((500, 400), opt, domain=domain, opt_beta=noise).to_dict()
     code, out, _ = command("--grid", grid, "--n", 500, "--opt", 0)
@@ -312,10 +342,22 @@ def test_the_command_prints_the_same_bounds(command):
         ["--opt-interval", "1;4"],
         ["--verdict", "Far"],
         ["--opt", 10**6],
+        ["--opt", 101],
+        ["--opt", -1],
+        ["--opt", 3, "--opt-beta", "0.95"],
+        ["--opt", 3, "--resolution", 5],
+        ["--opt", 3, "--tolerance", 5],
+        ["--opt-interval", "3,60"],
+        ["--opt-interval", "101,120", "--opt-beta", "0.1"],
+        ["--opt-interval", "60,3", "--opt-beta", "0.1"],
+        ["--verdict", "Far", "--resolution", 48],
+        ["--verdict", "Far", "--resolution", 48, "--opt-beta", "0.9"],
+        ["--verdict", "Far", "--resolution", 48, "--tolerance", 48, "--opt-beta", "0.1"],
+        ["--verdict", "Match", "--resolution", 101, "--opt-beta", "0.1"],
     ],
 )
 def test_the_command_refuses_what_it_cannot_read(command, given):
-    """Nothing, two things, garbled intervals and a verdict without its resolution end with exit code 2."""
+    """What is missing, garbled, contradictory or impossible ends with exit code 2; 100 + 100 records."""
     code, out, err = command("--grid", data.path("penguins/grid8.json"), "--n", 100, *given)
     assert (code, out) == (2, "")
     assert err.startswith("geomdp: Argument '")

@@ -11,16 +11,28 @@ import sys
 
 
 def main() -> None:
-    """Run the command line; bad input ends with a sentence on stderr and exit code 2."""
+    """Run the command line; bad input and Ctrl-C end with a sentence on stderr and exit code 2 or 130."""
     try:  # the imports stay inside: they take a moment, and Ctrl-C may come at any time
-        from geomdp.cli.commands import app
-        from geomdp.core.errors import GeomdpError
+        from geomdp.cli.interrupts import heard, leave, watched
 
-        try:
-            app(standalone_mode=True)
-        except GeomdpError as error:
-            sys.stderr.write(f"geomdp: {error}\n")
-            sys.exit(2)
+        with watched():
+            try:
+                from geomdp.cli.commands import app
+                from geomdp.core.errors import GeomdpError
+
+                try:
+                    app(standalone_mode=True)
+                except GeomdpError as error:
+                    if not heard():
+                        sys.stderr.write(f"geomdp: {error}\n")
+                        sys.exit(2)
+                    raise
+            except Exception:
+                if not heard():
+                    raise
+                leave()  # some library turned Ctrl-C into an error of its own
+            except KeyboardInterrupt:
+                leave()
     except KeyboardInterrupt:
         sys.stderr.write("geomdp: interrupted; nothing was written\n")
         sys.exit(130)

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from geomdp.cli.interrupts import leave
+
+
+class _Commands(TyperGroup):
+    """The commands; Ctrl-C ends each with a sentence (by itself Typer would end without a word)."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the command line."""
+        try:
+            return super().make_context(*arguments, **options)
+        except KeyboardInterrupt:
+            leave()
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            leave()
+
 
 app = typer.Typer(
+    cls=_Commands,
     add_completion=False,
     no_args_is_help=True,
     help="Can one classifier fit both datasets? Private two-party tests, and the exact optimum.",

@@ -70,7 +70,9 @@ def assess(
     ] = None,
     session: Annotated[
         str | None,
-        typer.Option(help="Name of the run in the ledgers; the same name gets the same answer again."),
+        typer.Option(
+            help="Name of the run in the ledgers: the same question gets the same answer, another none."
+        ),
     ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Simulate with seeded noise: repeatable, and private for nobody.")
@@ -113,6 +115,7 @@ def assess(
             (S_A, S_B),
             {"Alice": a, "Bob": b},
             ledgers,
+            question={"label": label, "positive": positive, "negative": negative},
             budget=budget,
             session=session,
             force_uncertified=force_uncertified,

@@ -11,7 +11,7 @@ import typer
 
 from geomdp.cli.app import app
 from geomdp.cli.options import Grid, Json, Label, Negative, Positive
-from geomdp.cli.shared import print_json, show
+from geomdp.cli.shared import print_json, progress, show
 from geomdp.cli.tables import read
 from geomdp.core.domain import Domain
 from geomdp.core.sample import Sample
@@ -75,7 +75,8 @@ def learn(
         alpha=alpha,
         beta=beta,
     )
-    learner.fit(X - middle, y)
+    with progress("learning") as watch:
+        learner.fit(X - middle, y, progress=watch)
     *a, b = learner.classifier_.weights
     weights = [*a, b - sum(v * int(c) for v, c in zip(a, middle, strict=True))]
     document = {

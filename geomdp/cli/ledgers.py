@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from geomdp.cli.interrupts import remains
 from geomdp.core.errors import ArgumentError, BudgetError, check_epsilon
 
 if TYPE_CHECKING:
@@ -42,30 +43,37 @@ def run_with_ledgers(
     tables: dict[str, Path],
     ledgers: dict[str, Path],
     *,
+    question: dict[str, str | None],
     budget: str | None,
     session: str | None,
     force_uncertified: bool,
 ) -> tuple[Outcome, dict[str, Any]]:
     """Run once on the parties' ledgers; return the outcome, and JSON values that say what the ledgers hold.
 
-    Without a name the session is called after the public parameters, so the same request gets the same answer
-    again, at no cost.
+    Without a name the session is called after the public question (label column and values, grid, tester,
+    setting) and the ledgers in their roles. So the same request gets the same answer again, at no cost, and
+    whatever changes it is a new session, which is charged. Under a name that was given, and where the records
+    have changed, a stored answer is refused.
     """
     from geomdp.privacy.ledger import Ledger
-    from geomdp.testers.ledgered import STEP, budget_of, request_of, run_ledgered
+    from geomdp.testers.ledgered import STEP, budget_of, run_ledgered, session_name
 
     asked = None if budget is None else check_epsilon(budget, "budget")
     for party, path in ledgers.items():
         _check_new(path, asked, budget_of(row, party))
-    name = request_of(row)[:16] if session is None else session
     with contextlib.ExitStack() as open_files:
         opened, sessions = {}, {}
         for party, path in ledgers.items():
             opened[party] = open_files.enter_context(Ledger(path, budget=asked))
+        name = session_name(row, opened, question) if session is None else session
+        for party in ledgers:
             records = opened[party].fingerprint(tables[party])
             sessions[party] = open_files.enter_context(opened[party].session(name, records=records))
+        remains("what the ledgers were charged stays charged; the same command continues that run")
         resent = any(s.stored(STEP) is not None for s in sessions.values())
-        outcome = run_ledgered(row, *samples, sessions, force_uncertified=force_uncertified)
+        outcome = run_ledgered(
+            row, *samples, sessions, force_uncertified=force_uncertified, question=question
+        )
         accounts = {
             party: {"budget": str(ledger.budget), "spent": str(ledger.spent), "left": str(ledger.left)}
             for party, ledger in opened.items()
@@ -81,6 +89,12 @@ def ledger_notes(account: dict[str, Any]) -> list[str]:
     ]
     if account["resent"]:
         lines.append("This is the answer that was released before: nothing was drawn or spent.")
+        lines += [
+            f"It is about the records that {party} held then: without a ledger of {party}'s, they cannot be "
+            "told from other ones. For other records name a new --session."
+            for party in ("Alice", "Bob")
+            if party not in account["ledgers"]
+        ]
     return lines
 
 

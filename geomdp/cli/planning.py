@@ -52,16 +52,13 @@ def sizes(text: str) -> int | tuple[int, int]:
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 
-def too_small(plan: Plan) -> InfeasibleError:
-    """Return the error that says how large n would have to be."""
+def too_small(plan: Plan, *, forcible: bool = True) -> InfeasibleError:
+    """Return the error that says how large n would have to be; `forcible` where a run can be forced."""
     nearest = plan.nearest
     need = "within reach of a tester"
     if nearest is not None:
         need = f"large enough for resolution {nearest.resolution}, the least that any tester guarantees here"
-    return InfeasibleError(
-        "n",
-        need,
-        str(plan.setting.n),
-        "Raise epsilon, coarsen the grid, pool more records, or add --force-uncertified for a verdict "
-        "that is labelled uncertified.",
-    )
+    mend = "Raise epsilon, coarsen the grid, or pool more records."
+    if forcible:
+        mend = f"{mend[:-1]}; or add --force-uncertified for a verdict that is labelled uncertified."
+    return InfeasibleError("n", need, str(plan.setting.n), mend)

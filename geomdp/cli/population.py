@@ -33,8 +33,9 @@ def population(
     tolerance: Tolerance = 0,
     beta: Annotated[str, typer.Option("--beta", help="Probability that the records mislead.")] = "0.1",
     opt_beta: Annotated[
-        str, typer.Option("--opt-beta", help="Failure probability of the interval or verdict.")
-    ] = "0",
+        str | None,
+        typer.Option("--opt-beta", help="The release's own beta; needed with --opt-interval and --verdict."),
+    ] = None,
     classes: ClassesOption = Classes.auto,
     as_json: Json = False,
 ) -> None:
@@ -46,12 +47,19 @@ def population(
     known = [value is not None for value in (opt, opt_interval, verdict)]
     if sum(known) != 1:
         raise ArgumentError("opt", "one of --opt, --opt-interval, --verdict", f"{sum(known)} of them")
+    if opt is None and opt_beta is None:
+        mend = "It is the beta of the release; give 0 if the interval is certain."
+        raise ArgumentError("opt_beta", "given with --opt-interval or --verdict", "left out", mend)
+    if verdict is None and (resolution is not None or tolerance):
+        name, value = ("tolerance", tolerance) if resolution is None else ("resolution", resolution)
+        raise ArgumentError(name, "left out without --verdict", str(value))
+    interval: int | tuple[int, int]
     if verdict is not None:
         interval = _of_verdict(domain, count, verdict, resolution, tolerance, classes)
     elif opt_interval is not None:
         interval = _of_text(opt_interval)
     else:
-        interval = (opt or 0, opt or 0)
+        interval = opt or 0
     found = population_bounds(
         count, interval, domain=domain, classes=classes.value, beta=beta, opt_beta=opt_beta
     )

@@ -58,7 +58,7 @@ def power(
     grid: Grid,
     epsilon: Epsilon,
     n: Annotated[
-        str | None, typer.Option("--n", help="Records per party, or two numbers (with tables: theirs).")
+        str | None, typer.Option("--n", help="Records per party, or two numbers; left out with tables.")
     ] = None,
     tables: Annotated[
         list[Path] | None,
@@ -74,8 +74,9 @@ def power(
     thorough: Thorough = False,
     tester: Annotated[str, typer.Option(help="A tester's name from `geomdp plan`, or auto.")] = "auto",
     family: Annotated[
-        FamilyName, typer.Option(help="Conflicts in one cell, spread, spread on even data, random, or all.")
-    ] = FamilyName.cell,
+        FamilyName | None,
+        typer.Option(help="Conflicts in one cell (default), spread, spread on even data, random, or all."),
+    ] = None,
     how: Annotated[
         How, typer.Option(help="Whole protocol runs, or the noise law of the verdict.")
     ] = How.auto,
@@ -95,6 +96,11 @@ def power(
     domain = Domain.from_grid_file(grid)
     check_writable("plot", plot, [grid, *(tables or [])])
     families: list[Family]
+    _check_source(
+        tables,
+        {"n": n, "family": family},
+        {"label": label, "positive": positive, "negative": negative},
+    )
     if tables:
         if len(tables) != 2 or label is None or positive is None:
             raise ArgumentError("tables", "two tables with --label and --positive", f"{len(tables)}")
@@ -111,7 +117,7 @@ def power(
             "even": Pairs("spread", "even"),
             "random": RandomLabels(),
         }
-        families = list(known.values()) if family is FamilyName.all else [known[family.value]]
+        families = list(known.values()) if family is FamilyName.all else [known[family or FamilyName.cell]]
     made = make_plan(
         domain,
         count,
@@ -124,7 +130,7 @@ def power(
     )
     row = made.best if tester == "auto" else made.select(tester)
     if row is None:
-        raise too_small(made)
+        raise too_small(made, forcible=False)
     curves = []
     for each in families:
         with progress(f"simulating {each.name}") as told:
@@ -140,22 +146,31 @@ def power(
     if as_json:
         print_json({"simulated": True, "curves": [curve.to_dict() for curve in curves]})
         return
-    show(*(_table(curve) for curve in curves))
+    for curve in curves:
+        show(*_title(curve), _table(curve))
     note("Simulated with seeded noise: nothing was released, and nothing here certifies a tester.")
+
+
+def _check_source(
+    tables: list[Path] | None, simulated: dict[str, str | None], given: dict[str, str | None]
+) -> None:
+    """Refuse options that belong to the other source of samples: families of a size, or tables."""
+    wrong, mend = (simulated, "with tables, which say it") if tables else (given, "where no tables are")
+    for name, value in wrong.items():
+        if value is not None:
+            raise ArgumentError(name, f"left out {mend}", repr(str(value)))
+
+
+def _title(curve: OperatingCurve) -> tuple[str, str]:
+    what = "whole protocol runs" if curve.how == "protocol" else "noise law of the verdict"
+    return f"SIMULATED ({what}): {curve.tester}, {curve.claim}; {curve.family}", curve.finding
 
 
 def _table(curve: OperatingCurve) -> Table:
     from rich import box
     from rich.table import Table
 
-    what = "whole protocol runs" if curve.how == "protocol" else "noise law of the verdict"
-    found = "not found at any simulated opt"
-    if curve.least_found is not None:
-        found = f"found from opt = {curve.least_found} on ({curve.gap} below the certified t)"
-        if curve.gap is not None and curve.gap < 0:
-            found = f"found from opt = {curve.least_found} on (too few runs to show it at the certified t)"
-    title = f"SIMULATED ({what}): {curve.tester}, certified t = {curve.resolution}; {curve.family}\n{found}"
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     for name in ("true opt", "runs", "Far", "Match", "P(Far)", f"{100 * float(curve.confidence):g} % band"):
         table.add_column(name, justify="right")
     for p in curve.points:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from geomdp.cli.interrupts import remains
 from geomdp.core.errors import ArgumentError
 
 
@@ -111,6 +112,7 @@ def replace(path: Path, write: Callable[[Path], Any]) -> None:
     try:
         write(work)
         os.replace(work, path)
+        remains(f"{path.name} is complete")
     except OSError:
         raise ArgumentError("path", "a file that can be written", repr(str(path))) from None
     finally:

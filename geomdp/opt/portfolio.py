@@ -3,6 +3,8 @@
 The rule is public (:func:`choose`) and looks at the number of rows and their rank alone:
 
 * rank up to 2: one angular sweep, which the verifier repeats;
+* few rows: a sweep of every face, which the verifier repeats. It takes milliseconds and, unlike the tree of
+  boxes, no compiled code, whose first compilation takes longer than any such search;
 * rank 3 to 8: a tree of boxes over the directions w, whatever the error rate;
 * above: packings of infeasible subsystems, and branching on rows where they leave a gap.
 
@@ -32,6 +34,9 @@ from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.planar import plane_optimum
 from geomdp.opt.rows import Rows, kernel_of, rows_of
 
+#: Planar sweeps up to which a sweep of all faces is the first choice.
+FACES_FIRST = 128
+
 #: Largest rank for which boxes are the first choice.
 BOX_RANK = 8
 
@@ -58,14 +63,16 @@ Watch = Callable[[float, int, int], None]
 
 
 def choose(m: int, rank: int) -> str:
-    """Return the method for m rows of a rank: "plane", "boxes" or "branch".
+    """Return the method for m rows of a rank: "plane", "faces", "boxes" or "branch".
 
     Example:
-        >>> choose(10**6, 2), choose(10**5, 4), choose(500, 20)
-        ('plane', 'boxes', 'branch')
+        >>> choose(10**6, 2), choose(16, 3), choose(10**5, 4), choose(500, 20)
+        ('plane', 'faces', 'boxes', 'branch')
     """
     if rank <= 2 or m == 0:
         return "plane"
+    if sweeps(m, rank) <= FACES_FIRST:
+        return "faces"
     return "boxes" if rank <= BOX_RANK else "branch"
 
 
@@ -96,7 +103,7 @@ def certified_optimum(
     Args:
         points: (m, d) integers.
         positives, negatives: (m,) weights of the records labelled +1 and -1.
-        method: "auto" (:func:`choose`), "plane", "boxes" or "branch".
+        method: "auto" (:func:`choose`), "plane", "faces", "boxes" or "branch".
         time_limit: seconds, or None.
         progress: told the fraction of the work that is done.
         watch: told (seconds, lower, upper) when a bound moves.
@@ -203,8 +210,11 @@ class _Work:
         if self.method == "plane":
             self._plane()
         elif not self.stop():
-            self._seek()
-            self._boxes() if self.method == "boxes" else self._branch()
+            if self.method == "faces":
+                self._faces()
+            if not self.done:
+                self._seek()
+                self._boxes() if self.method == "boxes" else self._branch()
             for fall_back in (
                 (self._branch, self._faces) if self.rows.m > FEW_ROWS else (self._faces, self._branch)
             ):

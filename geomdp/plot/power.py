@@ -12,7 +12,7 @@ _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#7A3E9D", "#E69F00", "#6B7078", "#
 
 
 def power_plot(curves: Sequence[OperatingCurve], *, ax: Any = None) -> list[Any]:
-    """Draw operating curves with their confidence bands, and the certified resolutions.
+    """Draw operating curves with their confidence bands, and the testers' resolutions.
 
     Args:
         curves: from :func:`geomdp.testers.power.operating_characteristic`.
@@ -69,7 +69,7 @@ def power_picture(curves: Sequence[OperatingCurve]) -> Any:
     power_plot(curves, ax=axes)
     first = curves[0]
     axes.set_title(
-        f"{first.tester}: certified t = {first.resolution} (dashed); ε = {float(first.setting.epsilon):g}, "
+        f"{first.tester}: {first.claim} (dashed); ε = {float(first.setting.epsilon):g}, "
         f"n = {first.setting.n}; simulated ({first.how})",
         fontsize=10,
     )

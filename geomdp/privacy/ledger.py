@@ -135,6 +135,11 @@ class Ledger:
         """The number and the hash of the last event: note it elsewhere, as the anchor of a later opening."""
         return self._file.head
 
+    @property
+    def identity(self) -> str:
+        """A keyed hash (64 hex digits): tells this ledger from all others, and nothing about records."""
+        return hmac.new(self._file.secret, b"identity of a ledger", hashlib.sha256).hexdigest()
+
     def entries(self) -> list[Entry]:
         """Return every step of every session that is charged, in the order of reservation."""
         found: dict[tuple[str, str], Entry] = {}
@@ -202,6 +207,11 @@ class Session:
     def __init__(self, ledger: Ledger, name: str, records: str) -> None:
         self._ledger, self.name, self.records = ledger, name, records
         self._lock: sqlite3.Connection | None = None
+
+    @property
+    def ledger(self) -> Ledger:
+        """The ledger that the session charges."""
+        return self._ledger
 
     def __enter__(self) -> Session:
         path = self._ledger.path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from geomdp.core.errors import (
     check_epsilon,
     check_integer,
 )
+from geomdp.core.pages import page_of
 from geomdp.core.sample import Sample
 from geomdp.privacy.sampler import Sampler
 from geomdp.protocol.transcript import Transcript
@@ -149,15 +150,6 @@ class Tester(ABC):
         """Run the protocol once and return what its transcript says."""
 
 
-#: What writes an outcome as a page for people. Rooms import downwards only, so the package puts it here.
-_PAGES: list[Callable[[Outcome], str]] = []
-
-
-def install_page(render: Callable[[Outcome], str]) -> None:
-    """Set the function that :meth:`Outcome.report` calls; the package does this when it is imported."""
-    _PAGES[:] = [render]
-
-
 @dataclass(frozen=True)
 class Outcome:
     """The result of one private run.
@@ -199,7 +191,7 @@ class Outcome:
         It is a function of this outcome, which holds public and released values only; equal outcomes give
         equal pages.
         """
-        return _PAGES[0](self)
+        return page_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as JSON values; exact fractions appear as numbers and, by party, as text."""

@@ -8,6 +8,14 @@ facts. So a run is one step of a session in the sense of :mod:`geomdp.privacy.le
 crash comes between the two stores, the outcome in the first ledger is the one that counts: it is stored in
 the second, and nothing is drawn again. Conclusion: all outcomes that were ever returned cost each party at
 most its ledger's budget.
+
+A stored outcome answers the question that it was drawn for, and no other. What a party reserves is described
+by a hash of the public question (:func:`request_of`: the tester and its setting, and whatever the caller
+adds, such as the label column), of the party's role, of the ledgers that take part, by their keyed
+identities, and of a keyed fingerprint of the party's own records as counted on the domain. If any of them
+changes, a stored outcome is refused under the session's name. A fingerprint of the *other* party's records is
+not kept: the key is in this file, and whoever holds it could try out guesses. Each party's own ledger checks
+its own records, so only where a party has no ledger may its records have changed unseen.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ from typing import Any
 from geomdp.core.classifier import Halfspace, Threshold
 from geomdp.core.errors import ArgumentError
 from geomdp.core.sample import Sample
-from geomdp.privacy.ledger import Session
+from geomdp.privacy.ledger import Ledger, Session
 from geomdp.privacy.ledger_file import LedgerError
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.base import Interval, Outcome, Setting, check_samples, classifier_dict
@@ -29,6 +37,9 @@ from geomdp.testers.plan import PlanRow
 
 #: The one step of a session.
 STEP = "run"
+
+#: Public facts by name, as far as they are known.
+Question = Mapping[str, str | None]
 
 
 def run_ledgered(
@@ -38,6 +49,7 @@ def run_ledgered(
     sessions: Mapping[str, Session],
     *,
     force_uncertified: bool = False,
+    question: Question | None = None,
 ) -> Outcome:
     """Run a protocol once and charge it, or return the outcome that the sessions hold already.
 
@@ -47,15 +59,17 @@ def run_ledgered(
         sessions: by party ("Alice", "Bob"), a live session on its ledger; a party without one is
             not accounted for.
         force_uncertified: as in :meth:`geomdp.testers.plan.PlanRow.run`.
+        question: further public facts that the question depends on, e.g. the label column.
 
     Returns:
-        The outcome; the same one whenever the sessions are the same.
+        The outcome; the same one whenever the sessions, the question and the records are the same.
 
     Raises:
         ArgumentError: on bad samples or parties; nothing is charged.
         InfeasibleError: when nothing is guaranteed here and the run is not forced; nothing is charged.
         BudgetError: when a ledger cannot cover the run; nothing is charged to either.
-        LedgerError: when a session holds a run with other public parameters, or the two hold different runs.
+        LedgerError: when a session holds a run with other public parameters, another role, other ledgers or
+            other records, or the two hold different runs.
 
     Example:
         >>> import tempfile
@@ -79,7 +93,9 @@ def run_ledgered(
     check_samples(setting, S_A, S_B)
     if row.resolution is None or not (row.feasible or force_uncertified):
         return row.run(S_A, S_B)  # raises, before anything is drawn
-    payload = _reserve(row, sessions)
+    held = dict(zip(PARTIES, (S_A, S_B), strict=True))
+    requests = {name: _own_request(row, name, held[name], sessions, question) for name in sessions}
+    payload = _reserve(row, sessions, requests)
     if payload is None:
         try:
             outcome = row.run(S_A, S_B, force_uncertified=force_uncertified)
@@ -95,8 +111,19 @@ def run_ledgered(
     return outcome
 
 
-def request_of(row: PlanRow) -> str:
-    """Return a hash (64 hex digits) of the public parameters of a run: the same request has the same hash."""
+def request_of(row: PlanRow, question: Question | None = None) -> str:
+    """Return a hash (64 hex digits) of a public question: the tester, its setting, and the caller's facts.
+
+    Args:
+        row: the plan's row.
+        question: further public facts by name, e.g. ``{"label": "late", "positive": "yes"}``.
+
+    Example:
+        >>> from geomdp import Domain, plan
+        >>> row = plan(Domain.grid([("age", 0, 90, 8)]), n=500, epsilon=1).best
+        >>> request_of(row, {"label": "late"}) == request_of(row, {"label": "ill"})
+        False
+    """
     s = row.tester.setting
     facts = [
         row.name,
@@ -108,7 +135,22 @@ def request_of(row: PlanRow) -> str:
         str(s.epsilon),
     ]
     facts += [str(s.beta), s.labels, s.tolerance, s.classes, *(str(budget_of(row, name)) for name in PARTIES)]
-    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return _hash([facts, sorted((question or {}).items())])
+
+
+def session_name(row: PlanRow, ledgers: Mapping[str, Ledger], question: Question | None = None) -> str:
+    """Return the name (16 hex digits) of the session that a question has by default on these ledgers.
+
+    Another question, exchanged roles, or another counterpart's ledger is another session, and is charged. The
+    records are left out: the name is not secret. A session on changed records is refused when it is opened.
+
+    Args:
+        row: the plan's row.
+        ledgers: by party.
+        question: as in :func:`request_of`.
+    """
+    partners = {name: ledger.identity for name, ledger in ledgers.items()}
+    return _hash([request_of(row, question), partners])[:16]
 
 
 def budget_of(row: PlanRow, party: str) -> Fraction:
@@ -167,14 +209,33 @@ def unpack(payload: bytes, setting: Setting) -> Outcome:
     )
 
 
-def _reserve(row: PlanRow, sessions: Mapping[str, Session]) -> bytes | None:
+def _own_request(
+    row: PlanRow,
+    party: str,
+    sample: Sample,
+    sessions: Mapping[str, Session],
+    question: Question | None,
+) -> str:
+    """Return the hash that a party's ledger keeps of what was asked, by whom, with whom and about what."""
+    own = sessions[party].ledger
+    counts = [part.tolist() for part in (sample.cells, sample.positives, sample.negatives)]
+    held = json.dumps([sample.domain.fingerprint, counts]).encode()
+    partners = {name: session.ledger.identity for name, session in sessions.items()}
+    return _hash([request_of(row, question), party, partners, own.fingerprint(held)])
+
+
+def _hash(facts: object) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _reserve(row: PlanRow, sessions: Mapping[str, Session], requests: Mapping[str, str]) -> bytes | None:
     """Reserve the run in every ledger, or in none; return the stored outcome, if there is one."""
-    request, held = request_of(row), set()
+    held: set[bytes] = set()
     fresh: list[Session] = []
     for name, session in sessions.items():
         new = session.entry(STEP) is None
         try:
-            stored = session.reserve(STEP, budget_of(row, name), request=request)
+            stored = session.reserve(STEP, budget_of(row, name), request=requests[name])
         except Exception:
             for other in fresh:
                 other.abandon(STEP)

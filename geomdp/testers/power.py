@@ -17,6 +17,7 @@ from __future__ import annotations
 import io
 import pickle
 import signal
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -88,6 +89,7 @@ class OperatingCurve:
         points: by increasing opt.
         confidence: of all bands together.
         how: "protocol" or "law".
+        planned: number of points that share the confidence; by default those that there are.
     """
 
     tester: str
@@ -98,6 +100,7 @@ class OperatingCurve:
     points: tuple[PowerPoint, ...]
     confidence: Fraction
     how: str
+    planned: int = 0
 
     @cached_property
     def least_found(self) -> int | None:
@@ -109,9 +112,42 @@ class OperatingCurve:
             found = point.opt
         return found
 
+    @cached_property
+    def runs_needed(self) -> int:
+        """The least number of runs that can show anything: as many, all ending in Far, have low >= 9/10."""
+        level = (1 - self.confidence) / max(1, self.planned, len(self.points))
+        most = 1
+        while clopper_pearson(most, most, level)[0] < FOUND:
+            most *= 2
+        return bisect_left(
+            range(most), True, key=lambda r: r > 0 and clopper_pearson(r, r, level)[0] >= FOUND
+        )
+
+    @property
+    def claim(self) -> str:
+        """What the tester guarantees at its resolution here, in words."""
+        if self.resolution > self.setting.largest_opt:
+            return f"t = {self.resolution}, beyond the largest opt of these records: nothing is guaranteed"
+        if self.guarantee.startswith("unless-"):
+            return f"t = {self.resolution} {self.guarantee.replace('-', ' ')}"
+        return f"certified t = {self.resolution}"
+
+    @property
+    def finding(self) -> str:
+        """What was found, in words; too few runs are told from a conflict that is not found."""
+        if self.least_found is None:
+            most = max((p.runs for p in self.points), default=0)
+            if most < self.runs_needed:
+                return f"too few runs to show anything: at least {self.runs_needed} are needed"
+            return "not found at any simulated opt"
+        text = f"found from opt = {self.least_found} on"
+        if self.least_found > self.resolution:
+            return f"{text}, above t: more runs may show it earlier"
+        return f"{text}, {self.resolution - self.least_found} below t"
+
     @property
     def gap(self) -> int | None:
-        """How far the certified resolution lies above :attr:`least_found`."""
+        """How far the resolution lies above :attr:`least_found`."""
         return None if self.least_found is None else self.resolution - self.least_found
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,6 +167,8 @@ class OperatingCurve:
             "confidence": float(self.confidence),
             "least_found": self.least_found,
             "gap": self.gap,
+            "finding": self.finding,
+            "claim": self.claim,
             "points": [
                 {
                     "opt": p.opt,
@@ -236,7 +274,15 @@ def operating_characteristic(
         progress(1.0)
     ordered = tuple(sorted(points.values(), key=lambda p: (p.opt, p.size)))
     return OperatingCurve(
-        plain.name, plain.guarantee, plain.resolution, chosen.name, setting, ordered, 1 - loss, how
+        plain.name,
+        plain.guarantee,
+        plain.resolution,
+        chosen.name,
+        setting,
+        ordered,
+        1 - loss,
+        how,
+        len(started) + more,
     )
 
 

@@ -195,6 +195,30 @@ def test_the_rule_is_public():
         "branch",
     ]
     assert choose(0, 20) == "plane"
+    assert [choose(m, 3) for m in (64, 65)] == ["faces", "boxes"]
+    assert [choose(m, 4) for m in (5, 6)] == ["faces", "boxes"]
+
+
+@pytest.mark.parametrize("side", [4, 8])
+@pytest.mark.parametrize("kind", ["conflicting", "turned", "separable"])
+def test_small_grids_need_no_compiled_search(side, kind, monkeypatch):
+    """A small grid, however its cells conflict, is swept face by face; no search or box tree is begun."""
+    rng = np.random.default_rng(side)
+    X = np.array([[i, j, 1] for i in range(side) for j in range(side)])
+    a = rng.integers(200, 280, len(X)) * (X[:, 0] + X[:, 1] > side)
+    b = rng.integers(200, 280, len(X)) * (X[:, 0] + X[:, 1] <= side)
+    if kind == "turned":  # the other party's labels are the opposite ones
+        a, b = a + rng.integers(200, 280, len(X)) * (b > 0), b + rng.integers(200, 280, len(X)) * (a > 0)
+    if kind == "conflicting":
+        a, b = rng.integers(0, 500, (2, len(X)))
+    boxes = certified_optimum(X, a, b, method="boxes")
+    monkeypatch.setattr("geomdp.opt.portfolio._Work._seek", None)
+    monkeypatch.setattr("geomdp.opt.portfolio._Work._boxes", None)
+    solved = certified_optimum(X, a, b)
+    assert solved.lower == solved.upper == boxes.upper
+    assert solved.method == "faces"
+    assert verify_points(solved.certificate, X, a, b)
+    assert {lemma.kind for lemma in solved.certificate.lemmas} <= {"faces"}
 
 
 def test_weights_up_to_a_billion():

@@ -68,11 +68,12 @@ def instances():
         (flipped(50, 4, 0.2, 1), "boxes"),
         (noisy_grid((4, 4, 4), 3), "boxes"),
         (flipped(60, 5, 0.15, 3), "branch"),
+        (flipped(16, 3, 0.3, 4), "faces"),
         ((np.vstack([dropped, -dropped, 3 * dropped + 1]), np.arange(12) % 3, np.arange(12) % 2), "plane"),
     ]
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", range(5))
 def test_corruptions(which):
     """250 corruptions of a certificate: refused with a reason, or true claims under a valid proof."""
     data, method = instances()[which]

@@ -14,7 +14,7 @@ from geomdp.privacy.ledger_file import LedgerError
 from geomdp.testers import plan as plans
 from geomdp.testers.base import Setting
 from geomdp.testers.histogram import OneWay
-from geomdp.testers.ledgered import budget_of, pack, request_of, run_ledgered, unpack
+from geomdp.testers.ledgered import budget_of, pack, request_of, run_ledgered, session_name, unpack
 from geomdp.testers.plan import PlanRow
 from geomdp.testers.tilted import OneWayTilted
 
@@ -170,12 +170,53 @@ def test_what_is_refused_for_public_reasons_costs_nothing(row, ledgers):
     assert spent(ledgers) == {"Alice": 0, "Bob": 0}
 
 
-def test_ledgers_that_tell_of_different_runs_are_refused(row, ledgers):
-    """A session of Alice's and one of Bob's with the same name must hold the same run."""
-    for party, ledger in ledgers.items():
-        play(row, {party: ledger})
-    with pytest.raises(LedgerError, match="different runs"):
-        play(row, ledgers)
+def test_ledgers_that_tell_of_different_runs_are_refused(row, tmp_path):
+    """Where a copy of a ledger was brought back and used, the two parties' sessions hold different runs."""
+    for party, copy in (("a", "c"), ("b", "d")):
+        Ledger(tmp_path / party, budget=3).close()
+        shutil.copy(tmp_path / party, tmp_path / copy)
+    for names in ("ab", "cd"):
+        with Ledger(tmp_path / names[0]) as a, Ledger(tmp_path / names[1]) as b:
+            play(row, {"Alice": a, "Bob": b})
+    with (
+        Ledger(tmp_path / "a") as a,
+        Ledger(tmp_path / "d") as b,
+        pytest.raises(LedgerError, match="different runs"),
+    ):
+        play(row, {"Alice": a, "Bob": b})
+
+
+def test_a_stored_answer_is_never_about_something_else(row, ledgers, tmp_path):
+    """Another label column, role, counterpart or body of records is refused under a session's name."""
+    play(row, ledgers, question={"label": "late"})
+    assert play(row, ledgers, question={"label": "late"}) == play(row, ledgers, question={"label": "late"})
+    swapped = {"Alice": ledgers["Bob"], "Bob": ledgers["Alice"]}
+    other = Sample.from_counts(LINE, YOUNG.negative, YOUNG.positive)
+    with Ledger(tmp_path / "c", budget=3) as third:
+        calls = [
+            (ledgers, YOUNG, "ill"),
+            (swapped, YOUNG, "late"),
+            ({"Alice": ledgers["Alice"], "Bob": third}, YOUNG, "late"),
+            ({"Alice": ledgers["Alice"]}, YOUNG, "late"),
+            (ledgers, other, "late"),
+        ]
+        for taking_part, sample, label in calls:
+            with pytest.raises(LedgerError, match=r"another request|other records"):
+                play(row, taking_part, sample, question={"label": label})
+        assert third.spent == 0
+    assert spent(ledgers) == {"Alice": 1, "Bob": 1}
+
+
+def test_sessions_are_named_after_the_question_and_the_ledgers(row, ledgers):
+    """The default name tells apart questions, roles and counterparts, and is the same for the same ones."""
+    a, b = ledgers["Alice"], ledgers["Bob"]
+    names = [
+        session_name(row, taking_part, question)
+        for taking_part in ({"Alice": a, "Bob": b}, {"Alice": b, "Bob": a}, {"Alice": a}, {"Bob": a})
+        for question in (None, {"label": "x"}, {"label": "x", "negative": None}, {"label": "y"})
+    ]
+    assert len(set(names)) == len(names)
+    assert session_name(row, {"Bob": b, "Alice": a}, {"label": "x"}) == names[1]
 
 
 def test_other_public_parameters_are_another_request(row, ledgers):
@@ -230,6 +271,73 @@ def test_the_command_line_keeps_ledgers(assess, tmp_path):
     code, second, _ = assess("--epsilon", 1, *files)
     assert (code, second["ledgers"]["Bob"]["left"]) == (0, "0")
     assert second["session"] != first["session"]
+
+
+@pytest.fixture
+def two_questions(tmp_path, monkeypatch, capsys):
+    """Run `geomdp assess` on tables with two label columns: l1 agrees, l2 is turned round in one of them."""
+    for name in "ab":
+        rows = ["x,l1,l2"]
+        for x in range(4):
+            label = "yes" if x > 1 else "no"
+            turned = label if name == "a" else ("no" if x > 1 else "yes")
+            rows += [f"{x},{label},{turned}"] * (100 + (name == "b" and x == 3) - (name == "b" and x == 2))
+        (tmp_path / f"{name}.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    for number, lower in enumerate((0, 100)):
+        D = Domain.grid([("x", lower, lower + 3, 4)])
+        (tmp_path / f"g{number}.json").write_text(json.dumps(D.to_dict()), encoding="utf-8")
+
+    def run(tables, owners, *tail, grid="g0", label="l1", positive="yes"):
+        words = ["geomdp", "assess", *(str(tmp_path / f"{t}.csv") for t in tables)]
+        words += ["--grid", str(tmp_path / f"{grid}.json"), "--label", label, "--positive", positive]
+        words += ["--epsilon", "1", "--beta", "1e-6", "--force-uncertified", "--json"]
+        for option, owner in zip(("--ledger-a", "--ledger-b"), owners, strict=True):
+            words += [option, str(tmp_path / f"{owner}.ledger")] if owner else []
+        monkeypatch.setattr("sys.argv", [*words, *map(str, tail)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, json.loads(out) if out else None, err
+
+    return run
+
+
+def test_every_changed_question_is_a_new_session_or_refused(two_questions):
+    """Label, value, grid and roles are part of the question: by default a new session, else a refusal."""
+    code, first, _ = two_questions("ab", "ab", "--budget", 10)
+    assert (code, first["verdict"]) == (0, "Match")
+    code, second, _ = two_questions("ab", "ab", label="l2")
+    assert (code, second["verdict"], second["resent"]) == (0, "Far", False)
+    others = [
+        two_questions("ab", "ab", positive="no"),
+        two_questions("ab", "ab", grid="g1"),
+        two_questions("ab", "ab", "--negative", "no"),
+        two_questions("ba", "ba"),
+    ]
+    answers = [answer for _, answer, _ in others]
+    assert not any(answer["resent"] for answer in answers)
+    assert len({first["session"], second["session"], *(answer["session"] for answer in answers)}) == 6
+    assert two_questions("ab", "ab")[1]["resent"]
+    held = two_questions("ab", "ab")[1]["ledgers"]
+    code, named, _ = two_questions("ab", "ab", "--session", "mine")
+    assert code == 0
+    for call in (("ab", {"label": "l2"}), ("ab", {"grid": "g1"}), ("ab", {"positive": "no"}), ("ba", {})):
+        code, answer, err = two_questions(call[0], call[0], "--session", "mine", **call[1])
+        assert (code, answer) == (2, None)
+        assert "name a new" in err
+    after = two_questions("ab", "ab", "--session", "mine")[1]
+    assert after["ledgers"] == named["ledgers"] != held
+
+
+def test_records_are_checked_by_their_own_ledger(two_questions, tmp_path):
+    """Changed records are refused where their party keeps a ledger, and said to be unseen where not."""
+    two_questions("ab", "ab", "--budget", 3)
+    for tables, owners in (("ba", "ab"), ("aa", "ab")):
+        code, answer, err = two_questions(tables, owners)
+        assert (code, answer) == (2, None)
+        assert "other records" in err
+    assert not two_questions("ab", ("a", None))[1]["resent"]  # without Bob's ledger it is another session
+    assert two_questions("ab", ("a", None))[1]["resent"]
 
 
 @pytest.mark.parametrize(

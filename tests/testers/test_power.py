@@ -1,5 +1,6 @@
 """Laws of simulated power: exact optima, seeds, bands, and one law behind both ways to simulate."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -253,3 +254,59 @@ def test_the_command_simulates_and_draws(command, tmp_path):
     for bad in ([], ["--n", 5], [tables[0], *columns], ["--n", 500, "--tester", "none"]):
         code, out, _ = command(*common, *bad)
         assert (code, out) == (2, "")
+
+
+@pytest.mark.parametrize("confidence", ["0.5", "0.95", "0.999999"])
+def test_too_few_runs_are_told_from_a_conflict_that_is_not_found(confidence):
+    """Below runs_needed all-Far points stay below 9/10; there they reach it: (level/2)^(1/r) >= 9/10."""
+    tester = Curator(PLACE)
+    curve = operating_characteristic(tester, sizes=[0, 60], runs=1, workers=1, confidence=confidence)
+    needed = curve.runs_needed
+    level = (1 - float(confidence)) / 2
+    assert (level / 2) ** (1 / needed) >= 0.9 > (level / 2) ** (1 / (needed - 1))
+    assert curve.finding == f"too few runs to show anything: at least {needed} are needed"
+    enough = operating_characteristic(tester, sizes=[0, 60], runs=needed, workers=1, confidence=confidence)
+    assert enough.least_found == 60
+    never = operating_characteristic(tester, sizes=[0, 1], runs=needed, workers=1, confidence=confidence)
+    assert never.finding == "not found at any simulated opt"
+    assert never.to_dict()["finding"] == never.finding
+
+
+def test_only_certified_resolutions_are_called_so():
+    """A tester beyond reach, or one that may answer Inconclusive, is not said to be certified."""
+    curve = operating_characteristic(Curator(PLACE), sizes=[0, 60], runs=1, workers=1)
+    assert curve.claim == f"certified t = {curve.resolution}"
+    weak = dataclasses.replace(curve, guarantee="unless-inconclusive")
+    assert weak.claim == f"t = {curve.resolution} unless inconclusive"
+    beyond = dataclasses.replace(curve, resolution=10**6)
+    assert "certified" not in beyond.claim
+    assert "nothing is guaranteed" in beyond.claim
+    late = dataclasses.replace(
+        curve, points=tuple(dataclasses.replace(p, low=0.95) for p in curve.points[1:])
+    )
+    assert late.finding == "found from opt = 60 on, above t: more runs may show it earlier"
+    assert dataclasses.replace(late, resolution=70).finding == "found from opt = 60 on, 10 below t"
+
+
+def test_the_command_refuses_contradictions(command, tmp_path):
+    """With tables their sizes count; without, there is no label; nothing in a simulation can be forced."""
+    grid = str(data.path("penguins/grid8.json"))
+    tables = [data.path(f"penguins/adelie_gentoo_{part}.csv") for part in "ab"]
+    columns = ["--label", "species", "--positive", "Gentoo"]
+    common = ["--grid", grid, "--epsilon", 4, "--workers", 1, "--tester", "curator"]
+    for given, name in (
+        ([*tables, *columns, "--n", 77], "n"),
+        ([*tables, *columns, "--family", "cell"], "family"),
+        (["--n", 500, "--label", "species"], "label"),
+        (["--n", 500, "--negative", "x"], "negative"),
+    ):
+        code, out, err = command(*common, *given)
+        assert (code, out) == (2, "")
+        assert f"Argument '{name}' must be left out" in err
+    code, out, err = command("--grid", grid, "--epsilon", 4, "--n", 3)
+    assert (code, out) == (2, "")
+    assert "Argument 'n' must be large enough" in err
+    assert "force" not in err
+    code, out, _ = command(*common, "--n", 500, "--runs", 5)
+    assert code == 0
+    assert "too few runs to show anything" in out

@@ -33,7 +33,7 @@ from geomdp.protocol.party import Party
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Transcript
 from geomdp.testers.base import Finding, Interval, Outcome, Setting
-from geomdp.testers.histogram import HistogramParty, histogram_schema, received, weighted
+from geomdp.testers.histogram import HistogramParty, crowded, histogram_schema, received, weighted
 from geomdp.testers.histogram_law import FieldNoise
 from geomdp.testers.plan import PlanRow
 from geomdp.testers.scripted import ScriptedTester
@@ -119,6 +119,7 @@ class CertifiedHistograms(ScriptedTester):
     def __init__(self, setting: Setting, time_limit: float = 60.0, gap: int | None = None) -> None:
         check_choice("classes", setting.classes, ("halfspaces",))
         super().__init__(setting)
+        self.reason = crowded(setting, setting.epsilon)
         self.time_limit = float(check_fraction("time_limit", time_limit))
         if self.time_limit < 0:
             raise ArgumentError("time_limit", "a number of seconds >= 0", time_limit)

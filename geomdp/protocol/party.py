@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,19 @@ def integers(message: Message, key: str, length: int, bound: int = 2**53) -> lis
             f"Message '{message.kind}' must hold '{key}': {length} integers of size at most {bound}."
         )
     return list(values or ())
+
+
+def within(values: Iterable[Any], bound: int) -> list[int]:
+    """Return noisy integers, each moved to the nearest one of size at most `bound`.
+
+    Applied to a value that is already private, so it costs nothing; it makes every own message fit its public
+    schema, whatever the records and the noise are.
+
+    Example:
+        >>> within([-7, 2, 2**70], 5)
+        [-5, 2, 5]
+    """
+    return [max(-bound, min(bound, int(value))) for value in values]
 
 
 def converse(transcript: Transcript, message: Message) -> Message:

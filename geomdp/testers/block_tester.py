@@ -30,12 +30,13 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol
 
+from geomdp.core.errors import CapacityError
 from geomdp.core.sample import Sample
 from geomdp.opt.threshold import suffix_mistakes
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_quantile
 from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.party import Party, converse, integers, within
 from geomdp.protocol.schema import Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
@@ -43,6 +44,8 @@ from geomdp.testers.base import Finding, Setting
 from geomdp.testers.scripted import ScriptedTester
 from geomdp.testers.witness_blocks import Block, trie_bits, witness_block
 
+#: The searches run in floats: smaller beta is refused.
+LEAST_BETA = Fraction(1, 10**20)
 #: Parts of beta that each of the two own counts may use up where labels are mixed.
 COUNT_PARTS = (0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2)
 OWN = "own count"
@@ -123,7 +126,7 @@ class BlockHolder(Party):
         self.reserve(own.epsilon)
         noise = int(self.sampler.discrete_laplace(noise_scale(1, own.epsilon), 1)[0])
         noisy = int(suffix_mistakes(self.sample).min()) + noise
-        return converse(transcript, self.release(OWN, {"count": [noisy]}, own.epsilon))
+        return converse(transcript, self.release(OWN, {"count": within([noisy], 2**63)}, own.epsilon))
 
 
 def seated(name: str, tag: str, schema: Schema, act: Callable[[Any], object]) -> Turn:
@@ -151,12 +154,19 @@ class BlockTester(ScriptedTester):
         if setting.classes != "thresholds":
             self.reason = "defined for thresholds only"
             return
+        if setting.beta < LEAST_BETA:
+            self.reason = f"not calibrated below beta = {float(LEAST_BETA):g}"
+            return
         bits = trie_bits(setting.domain.m, self.padded)
-        if not self.padded:
-            self.rules = self.calibrate(bits, setting.epsilon, setting.beta)
-        else:
-            cross, match, self.own = self._composition(bits)
-            self.rules = self.calibrate(bits, cross, match)
+        try:
+            if not self.padded:
+                self.rules = self.calibrate(bits, setting.epsilon, setting.beta)
+            else:
+                cross, match, self.own = self._composition(bits)
+                self.rules = self.calibrate(bits, cross, match)
+        except CapacityError as error:
+            self.reason = str(error)
+            return
         self.resolution = self._resolution()
 
     @property

@@ -25,7 +25,7 @@ from geomdp.core.domain import Domain
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.party import Party, converse, integers, within
 from geomdp.protocol.schema import Integer, Integers, Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
@@ -46,9 +46,33 @@ INSTEAD = "; lp_gadgets.CertifiedHistograms needs a certified interval only"
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 
 
-def largest_entry(setting: Setting) -> int:
-    """Return the largest |y_x| that is accepted in a noisy histogram: all sums then stay below 2^52."""
-    return (2**52 - setting.n_alice - setting.n_bob) // (2 * setting.domain.m)
+def largest_entry(setting: Setting, unit: int = 1) -> int:
+    """Return the largest |y_x| that is accepted in a noisy field of net counts in units of 1/unit.
+
+    With E this number, two fields and the records of both parties add up to at most
+    2 m E + unit (n_A + n_B) <= 2^52. A sum of a foreign field with any private counts of the public number of
+    records therefore never meets a limit (samples hold up to 2^53 records, weights up to 2^61): whether a
+    field is accepted depends on the field and public numbers alone.
+
+    Example:
+        >>> from geomdp.core.domain import Domain
+        >>> line = Setting(Domain.line(4), 10, 20, Fraction(1), classes="thresholds")
+        >>> 2 * 4 * largest_entry(line, 3) + 3 * 30 <= 2**52
+        True
+    """
+    return max(0, 2**52 - unit * (setting.n_alice + setting.n_bob)) // (2 * setting.domain.m)
+
+
+def crowded(setting: Setting, epsilon: Fraction, unit: int = 1) -> str:
+    """Return why own noisy counts might not fit :func:`largest_entry`, or "".
+
+    Own counts have at most n records in a cell. The room for noise is 2^10 unit / epsilon, hundreds of noise
+    scales; beyond it an entry is moved to the bound, which happens with probability below e^-100.
+    """
+    n = max(setting.n_alice, setting.n_bob)
+    if unit * n + 2**10 * unit / epsilon <= largest_entry(setting, unit):
+        return ""
+    return "sums of noisy counts would exceed 2^52: too many records or cells, or epsilon too small"
 
 
 def received(transcript: Transcript, setting: Setting) -> NDArray[np.int64]:
@@ -103,8 +127,8 @@ class HistogramParty(Party):
         """Return the noisy histogram, shape (m,)."""
         self.reserve(setting.epsilon)
         noise = self.sampler.discrete_laplace(noise_scale(2, setting.epsilon), setting.domain.m)
-        noisy = self.sample.net + noise
-        return converse(transcript, self.release("noisy histogram", {"net": noisy.tolist()}, setting.epsilon))
+        noisy = within(self.sample.net + noise, largest_entry(setting))
+        return converse(transcript, self.release("noisy histogram", {"net": noisy}, setting.epsilon))
 
 
 class Minimiser(Party):
@@ -127,14 +151,16 @@ class Minimiser(Party):
         field = self._field(transcript, setting)
         doubled = setting.n_alice + setting.n_bob - best_agreement(setting, field)[0]
         noise = int(self.sampler.discrete_laplace(noise_scale(2, epsilon), 1)[0])
-        return converse(transcript, self.release("noisy minimum", {"doubled": doubled + noise}, epsilon))
+        payload = {"doubled": within([doubled + noise], LARGEST)[0]}
+        return converse(transcript, self.release("noisy minimum", payload, epsilon))
 
     def own(self, transcript: Transcript, setting: Setting, epsilon: Fraction) -> Message:
         """Return the noisy least number of mistakes on Bob's own records."""
         self.reserve(epsilon)
         value = own_optimum(setting, self.sample)
         noise = int(self.sampler.discrete_laplace(noise_scale(1, epsilon), 1)[0])
-        return converse(transcript, self.release("own optimum", {"value": value + noise}, epsilon))
+        payload = {"value": within([value + noise], LARGEST)[0]}
+        return converse(transcript, self.release("own optimum", payload, epsilon))
 
     def joint_classifier(
         self, transcript: Transcript, setting: Setting, epsilon: Fraction
@@ -212,6 +238,9 @@ class _HistogramTester(ScriptedTester):
         if self.reason:
             if setting.classes == "halfspaces" and not setting.domain.pointed:
                 self.reason += INSTEAD
+            return
+        self.reason = crowded(setting, setting.epsilon)
+        if self.reason:
             return
         self.resolution = calibration.resolution(setting.beta, setting.tolerance)
         if self.resolution is None:
@@ -380,9 +409,9 @@ class OneWay(_HistogramTester):
         return self._alone.interval(doubled, level, n // 2 if self.setting.complement else n)
 
     def _own_b(self, value: int, level: Fraction) -> Interval:
-        from geomdp.privacy.law import dlap_sum_sf
+        from geomdp.privacy.law import dlap_quantile
 
-        margin = dlap_sum_sf(1, noise_scale(1, self._shares[1])).quantile_upper(level / 2) - 1
+        margin = dlap_quantile(level / 2, noise_scale(1, self._shares[1])) - 1
         n = self.setting.n_bob
         most = n // 2 if self.setting.complement else n
         lower = min(max(value - margin, 0), most)

@@ -44,16 +44,18 @@ _BATCH = 500
 _COUNTING_STEPS = 5 * 10**7
 #: Tails this small are bounded by Chernoff's inequality instead of summed.
 _LEAST_LEVEL = Fraction(1, 10**18)
+#: So are tails of laws with more values: summing them takes seconds.
+_MOST_VALUES = 2.0**23
 #: Seconds (estimates) that one optimum of noisy counts, and one simulated table, may take.
-_SOLVING, _SIMULATING = 60.0, 20.0
+_SOLVING, _SIMULATING = 60.0, 8.0
 
 
 @lru_cache(maxsize=16)
 def class_count(domain: Domain, classes: str) -> int:
     """Return the number of labelings of the domain that the class realises, or an upper bound on it.
 
-    Where an exact count takes too long the bound 2 * sum_{i < d} C(m - 1, i) is used on pointed domains [Cover
-    1965]; grids and lines are pointed. On other domains i < d + 1 takes its place: on finitely many points
+    Where an exact count takes too long the bound 2 * sum_{i < d} C(m - 1, i) is used on pointed domains
+    [Cover 1965]; grids and lines are pointed. On other domains i < d + 1 takes its place: on finitely many points
     <w, x> >= 0 and <w, x> + c > 0 agree for some c > 0, so every labelling is one of the points (x, 1) by an
     open halfspace of one dimension more.
 
@@ -108,6 +110,22 @@ def affordable_draws(domain: Domain, classes: str) -> int:
     return draws if draws >= FEWEST_DRAWS else 0
 
 
+def sum_quantile(count: int, scale: Fraction, extra: tuple[Fraction, ...], level: Fraction) -> int:
+    """Return q with P(S >= q) <= level, S a sum of `count` discrete Laplaces and one of each extra scale.
+
+    The least q, up to rounding, where the sum's law is quickly written out; else Chernoff's.
+
+    Example:
+        >>> tenth = Fraction(1, 10)
+        >>> sum_quantile(3, Fraction(2), (), tenth) < sum_quantile(3, Fraction(10**7), (), tenth)
+        True
+    """
+    wide = (count + 28 * math.sqrt(count) + 200) * float(max((scale, *extra)))
+    if level < _LEAST_LEVEL or wide > _MOST_VALUES:
+        return chernoff_upper(count, scale, 1, level, extra)
+    return dlap_sum_sf(count, scale, extra).quantile_upper(level)
+
+
 @dataclass(frozen=True)
 class FieldNoise:
     """The noise of one noisy field, for one public domain and class.
@@ -131,14 +149,15 @@ class FieldNoise:
     def single(self, level: Fraction, extra: tuple[Fraction, ...] = ()) -> int:
         """Return the least integer q with P(<h, Z> + L >= q) <= level; exact for every h.
 
+        Where the level is below 10^-18, or the law has too many values to be summed quickly, a larger q
+        that Chernoff's inequality certifies.
+
         Example:
             >>> noise = FieldNoise(Domain.grid([("x", 0, 1, 4)]), "thresholds", Fraction(2))
             >>> noise.single(Fraction(1, 10)) > noise.single(Fraction(1, 5)) > 0
             True
         """
-        if level < _LEAST_LEVEL:
-            return chernoff_upper(self.summands, self.scale, 1, level, extra)
-        return dlap_sum_sf(self.summands, self.scale, extra).quantile_upper(level)
+        return sum_quantile(self.summands, self.scale, extra, level)
 
     def sup_analytic(self, level: Fraction, extra: tuple[Fraction, ...] = ()) -> int:
         """Return an integer q with P(max_h <h, Z> + L >= q) <= level, by the union bound."""

@@ -28,13 +28,13 @@ from geomdp.core.errors import ProtocolError
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler
-from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.party import Party, converse, integers, within
 from geomdp.protocol.schema import Integers, Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.base import Finding, Setting
 from geomdp.testers.crossing import descending
-from geomdp.testers.interior_point_plan import LEAST_EPSILON, Calibration, calibrate
+from geomdp.testers.interior_point_plan import LEAST_BETA, LEAST_EPSILON, Calibration, calibrate
 from geomdp.testers.scripted import ScriptedTester
 
 PLACE, COUNT = "crossing", "count below"
@@ -78,7 +78,7 @@ class InteriorParty(Party):
         lower = np.asarray(self.sample.cells < theta, dtype=bool)
         below = int(self.sample.positives[lower].sum())
         noisy = below + int(self.sampler.discrete_laplace(rules.count_scale, 1)[0])
-        return converse(transcript, self.release(COUNT, {"count": [noisy]}, charge))
+        return converse(transcript, self.release(COUNT, {"count": within([noisy], 2**63)}, charge))
 
 
 def released_place(transcript: Transcript, rules: Calibration) -> int:
@@ -129,7 +129,7 @@ class InteriorPoint(ScriptedTester):
         scans = 1 if setting.labels == "disjoint" else 2
         self.rules = calibrate(setting.domain.m, setting.epsilon, setting.beta, setting.tolerance, scans)
         if self.rules is None:
-            self.reason = f"not calibrated below epsilon = {LEAST_EPSILON}"
+            self.reason = f"not calibrated below epsilon = {LEAST_EPSILON} or beta = {float(LEAST_BETA):g}"
             return
         self.resolution = self.rules.resolution
 

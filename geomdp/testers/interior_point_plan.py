@@ -30,7 +30,7 @@ outward rounding, and the proposal is enlarged until they hold. No budget is div
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -44,6 +44,8 @@ from geomdp.testers.crossing import Crossing
 
 #: Least privacy budget for which the exact tails are computed; their length grows like 1/epsilon.
 LEAST_EPSILON = Fraction(1, 1000)
+#: Error bounds are multiples of 2^-192 times m, and float tails guide the search: smaller beta is refused.
+LEAST_BETA = Fraction(1, 10**30)
 #: Candidate shares of the level's noise, in 1/1024 of the budget: a geometric sequence, largest first.
 SHARES = tuple(round(640 * 0.93**j) for j in range(52))
 _BITS = 192  # binary digits of the certificate
@@ -180,7 +182,9 @@ def far_error(c: Calibration) -> Fraction:
 
 @lru_cache(maxsize=64)
 def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: int) -> Calibration | None:
-    """Return the certified calibration of least resolution among SHARES; None below LEAST_EPSILON.
+    """Return the certified calibration of least resolution among SHARES.
+
+    None below LEAST_EPSILON or LEAST_BETA.
 
     Args:
         m: number of ranks.
@@ -193,7 +197,7 @@ def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: 
         >>> [calibrate(2**b, Fraction(1), Fraction(1, 10), 0, 1).resolution for b in (16, 64)]
         [27, 70]
     """
-    if epsilon < LEAST_EPSILON:
+    if epsilon < LEAST_EPSILON or beta < LEAST_BETA:
         return None
     best: Calibration | None = None
     worse = 0
@@ -205,11 +209,25 @@ def calibrate(m: int, epsilon: Fraction, beta: Fraction, tolerance: int, scans: 
             if worse > 9:
                 break
     assert best is not None  # noqa: S101 - SHARES is not empty
-    while match_error(best) > beta:
-        best = replace(best, crossing=replace(best.crossing, start=best.crossing.start + 1))
-    while far_error(best) > beta:
-        best = replace(best, excess=best.excess + 1)
-    return best
+    chosen, start, excess = best, best.crossing.start, best.excess
+
+    def started(more: int) -> Calibration:
+        return replace(chosen, crossing=replace(chosen.crossing, start=start + more))
+
+    right = started(_least(lambda more: match_error(started(more)) <= beta))
+    more = _least(lambda more: far_error(replace(right, excess=excess + more)) <= beta)
+    return replace(right, excess=excess + more)
+
+
+def _least(good: Callable[[int], bool]) -> int:
+    """Return the least integer >= 0 that is good, where all larger ones are: by doubling, then halving."""
+    low, high = -1, 0
+    while not good(high):
+        low, high = high, 2 * high + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return high
 
 
 def _candidates(

@@ -34,15 +34,15 @@ from geomdp.core.classifier import Halfspace, Threshold
 from geomdp.core.errors import ArgumentError, CapacityError, ProtocolError, check_fraction, describe
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
-from geomdp.privacy.law import dlap_sum_sf, order_index
+from geomdp.privacy.law import order_index
 from geomdp.privacy.sampler import Sampler, SimSampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.party import Party, converse, integers, within
 from geomdp.protocol.schema import Integer, Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers import histogram
 from geomdp.testers.base import Finding, Interval, Setting
-from geomdp.testers.histogram_law import CALIBRATION_LOSS, Calibration, FieldNoise, Progress
+from geomdp.testers.histogram_law import CALIBRATION_LOSS, Calibration, FieldNoise, Progress, sum_quantile
 from geomdp.testers.localisation import Localisation, candidates, pattern_suprema, pooled
 from geomdp.testers.tilted import (
     Budgets,
@@ -51,6 +51,7 @@ from geomdp.testers.tilted import (
     FieldTester,
     default_law,
     field_schema,
+    received_field,
 )
 
 #: How Bob divides his budget: coarse counts, minimum.
@@ -75,11 +76,11 @@ class Scout(FieldAnswerer):
     Conclusion: (e_1 + e_2)-DP by composition.
     """
 
-    def coarse(self, transcript: Transcript, setting: Setting, epsilon: Fraction) -> Message:
-        """Return the coarse noisy net counts."""
+    def coarse(self, transcript: Transcript, setting: Setting, epsilon: Fraction, unit: int = 1) -> Message:
+        """Return the coarse noisy net counts; a field in the given unit may follow."""
         self.reserve(epsilon)
         noise = self.sampler.discrete_laplace(noise_scale(2, epsilon), setting.domain.m)
-        counts = (self.sample.net + noise).tolist()
+        counts = within(self.sample.net + noise, coarse_entry(setting, unit))
         return converse(transcript, self.release("coarse counts", {"net": counts}, epsilon))
 
     def local_minimum(
@@ -89,11 +90,11 @@ class Scout(FieldAnswerer):
         if found.pools is None or found.patterns is None:
             raise ProtocolError("The local minimum needs pooled queries.")
         self.reserve(epsilon)
-        received = integers(transcript.last("pooled counts"), "net", len(found.pools))
+        received = pool_counts(transcript, setting, found.pools)
         own = found.pools.astype(np.int64) @ self.sample.net
-        best = int((found.patterns.astype(np.int64) @ (np.array(received, dtype=np.int64) + own)).max())
+        best = int((found.patterns.astype(np.int64) @ (received + own)).max())
         noise = int(self.sampler.discrete_laplace(noise_scale(2, epsilon), 1)[0])
-        scaled = setting.n_alice + setting.n_bob - best + noise
+        scaled = within([setting.n_alice + setting.n_bob - best + noise], histogram.LARGEST)[0]
         return converse(transcript, self.release("noisy minimum", {"scaled": scaled}, epsilon))
 
 
@@ -106,15 +107,35 @@ class PoolHolder(FieldHolder):
     Bob chose it, the message is epsilon-DP.
     """
 
-    def pools(self, transcript: Transcript, found: Localisation, epsilon: Fraction) -> Message:
+    def pools(
+        self, transcript: Transcript, setting: Setting, found: Localisation, epsilon: Fraction
+    ) -> Message:
         """Return the noisy pooled net counts, (G,) integers."""
         if found.pools is None:
             raise ProtocolError("There are no pools to count.")
         self.reserve(epsilon)
         counts = found.pools.astype(np.int64) @ self.sample.net
         noise = self.sampler.discrete_laplace(noise_scale(2, epsilon), len(counts))
-        payload = {"net": (counts + noise).tolist()}
+        payload = {"net": within(counts + noise, histogram.largest_entry(setting))}
         return converse(transcript, self.release("pooled counts", payload, epsilon))
+
+
+def coarse_entry(setting: Setting, unit: int) -> int:
+    """Return the largest entry of coarse counts: unit times them still fit beside a field in that unit."""
+    return histogram.largest_entry(setting, unit) // unit
+
+
+def coarse_counts(transcript: Transcript, setting: Setting, unit: int) -> NDArray[np.int64]:
+    """Return the coarse counts, (m,); bounded by public numbers."""
+    message = transcript.last("coarse counts")
+    return np.array(integers(message, "net", setting.domain.m, coarse_entry(setting, unit)), dtype=np.int64)
+
+
+def pool_counts(transcript: Transcript, setting: Setting, pools: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return the noisy pooled counts, (G,) with G <= m; bounded like a noisy histogram."""
+    bound = histogram.largest_entry(setting)
+    message = transcript.last("pooled counts")
+    return np.array(integers(message, "net", len(pools), bound), dtype=np.int64)
 
 
 class Coin(Party):
@@ -172,6 +193,8 @@ class Localised(FieldTester):
         super().__init__(setting, law, (noise_scale(2 * unit, self._minimum),), 1, progress)
         self.resolution = None
         if not self.reason:
+            self.reason = histogram.crowded(setting, unit * self._coarse, unit)
+        if not self.reason:
             late = (1 - LOST) * setting.beta
             self.resolution = self.calibration.resolution(late, setting.beta, setting.tolerance)
 
@@ -194,7 +217,7 @@ class Localised(FieldTester):
     def localise(self, transcript: Transcript) -> Localisation:
         """Return what the coarse counts and the calibration seed in a transcript leave; public arithmetic."""
         setting = self.setting
-        y = np.array(integers(transcript.last("coarse counts"), "net", setting.domain.m), dtype=np.int64)
+        y = coarse_counts(transcript, setting, self.law.unit)
         signs = candidates(setting, y, self._least())
         whole = self._whole_cut()
         if signs is None:
@@ -222,9 +245,8 @@ class Localised(FieldTester):
         """
         setting, scale = self.setting, noise_scale(2, self.budgets.alice)
         count, width = patterns.shape
-        law = dlap_sum_sf(width, scale, self._extra)
-        up = law.quantile_upper((1 - LOST) * setting.beta)
-        down = law.quantile_upper(setting.beta / count)
+        up = sum_quantile(width, scale, self._extra, (1 - LOST) * setting.beta)
+        down = sum_quantile(width, scale, self._extra, setting.beta / count)
         draws = min(_DRAWS, _PRODUCTS // (count * width))
         index = order_index(draws, 1 - setting.beta, CALIBRATION_LOSS) if draws >= 100 else draws + 1
         if index > draws:
@@ -249,8 +271,12 @@ class Localised(FieldTester):
         In runs of separate parties both must know the same rule of acceptance, as it decides who speaks next.
         """
         setting, m = self.setting, self.setting.domain.m
-        coarse = Schema("coarse counts", {"net": symmetric(m, 2**53)}, self._coarse)
-        yield Turn("Bob", coarse, lambda party: party.coarse(transcript, setting, self._coarse))
+        coarse = Schema(
+            "coarse counts", {"net": symmetric(m, coarse_entry(setting, self.law.unit))}, self._coarse
+        )
+        yield Turn(
+            "Bob", coarse, lambda party: party.coarse(transcript, setting, self._coarse, self.law.unit)
+        )
         coin = Schema("calibration seed", {"seed": Integer(0, 2**62 - 1)}, Fraction(0))
         yield Turn("Alice", coin, lambda party: _coin(party).toss(transcript))
         found = self.localise(transcript)
@@ -264,8 +290,8 @@ class Localised(FieldTester):
         if found.pools is None:
             yield Turn(
                 "Alice",
-                field_schema(setting, whole),
-                lambda party: party.field(transcript, self.law, whole),
+                field_schema(setting, whole, self.law.unit),
+                lambda party: party.field(transcript, setting, self.law, whole),
             )
             message = yield Turn(
                 "Bob",
@@ -273,8 +299,12 @@ class Localised(FieldTester):
                 lambda party: party.minimum(transcript, setting, self.law.unit, self._minimum),
             )
         else:
-            pools = Schema("pooled counts", {"net": symmetric(len(found.pools), 2**53)}, whole)
-            yield Turn("Alice", pools, lambda party: party.pools(transcript, found, whole))
+            entries = {"net": symmetric(len(found.pools), histogram.largest_entry(setting))}
+            yield Turn(
+                "Alice",
+                Schema("pooled counts", entries, whole),
+                lambda party: party.pools(transcript, setting, found, whole),
+            )
             message = yield Turn(
                 "Bob",
                 least,
@@ -302,13 +332,12 @@ class Localised(FieldTester):
     def _evidence(self, transcript: Transcript, found: Localisation) -> Halfspace | Threshold:
         """Return the candidate with the fewest mistakes in the two public fields: post-processing."""
         setting = self.setting
-        m = setting.domain.m
-        coarse = np.array(integers(transcript.last("coarse counts"), "net", m), dtype=np.int64)
+        coarse = coarse_counts(transcript, setting, self.law.unit)
         if found.pools is None or found.patterns is None:
-            field = np.array(integers(transcript.last("noisy field"), "net", m, 2**53), dtype=np.int64)
+            field = received_field(transcript.last("noisy field"), setting, self.law.unit)
             return histogram.best_agreement(setting, field + self.law.unit * coarse)[1]
         pools, patterns = found.pools.astype(np.int64), found.patterns.astype(np.int64)
-        received = np.array(integers(transcript.last("pooled counts"), "net", len(pools)), dtype=np.int64)
+        received = pool_counts(transcript, setting, found.pools)
         chosen = patterns[int((patterns @ (received + pools @ coarse)).argmax())] @ pools
         return histogram.best_agreement(setting, chosen)[1]
 
@@ -328,8 +357,8 @@ class Localised(FieldTester):
             if up is None or down is None:
                 return None
         else:
-            law = dlap_sum_sf(found.patterns.shape[1], noise_scale(2, self.budgets.alice), self._extra)
-            up, down = law.quantile_upper(late), law.quantile_upper(beta / 2 / len(found.patterns))
+            law = found.patterns.shape[1], noise_scale(2, self.budgets.alice), self._extra
+            up, down = sum_quantile(*law, late), sum_quantile(*law, beta / 2 / len(found.patterns))
         inside = -((up - 1 - scaled) // (2 * unit))
         lower = min(max(min(inside, setting.tolerance + 1), 0), most)
         return lower, min(max((scaled + down - 1) // (2 * unit), lower), most)
@@ -337,7 +366,7 @@ class Localised(FieldTester):
     def _bob_interval(self, transcript: Transcript) -> dict[str, Interval]:
         """Return Bob's own interval from his coarse counts, by the exact single law and the union bound."""
         setting = self.setting
-        y = np.array(integers(transcript.last("coarse counts"), "net", setting.domain.m), dtype=np.int64)
+        y = coarse_counts(transcript, setting, self.law.unit)
         noise = FieldNoise(setting.domain, setting.classes, noise_scale(2, self._coarse))
         doubled = setting.n_bob - histogram.best_agreement(setting, y)[0]
         try:

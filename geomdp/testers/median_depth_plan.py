@@ -59,6 +59,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.core.errors import CapacityError
 from geomdp.privacy.law import pf_tail
 from geomdp.privacy.sampler import noise_scale
 
@@ -203,8 +204,13 @@ def calibrate(
         (_draft(bits, width, float(beta)) for width in {min(d, bits) for d in digits}),
         key=lambda draft: draft.height,
     )
-    found = [_finished(bits, draft, epsilon, beta) for draft in drafts[:2]]
-    return min(found, key=lambda rules: rules.size)
+    found = [_settled(bits, draft, epsilon, beta) for draft in drafts[:2]]
+    able = [rules for rules in found if rules is not None]
+    if not able:
+        raise CapacityError(
+            "beta", "so large that its errors can be divided among the queries", "a smaller one"
+        )
+    return min(able, key=lambda rules: rules.size)
 
 
 @dataclass(frozen=True)
@@ -248,8 +254,24 @@ def _draft(bits: int, digits: int, beta: float) -> _Draft:
     return _Draft(float(low[i]) + high, digits, int(buckets[i]), float(es), float(er), float(low[i]))
 
 
-def _finished(bits: int, draft: _Draft, epsilon: Fraction, beta: Fraction) -> MedianDepthRules:
-    """Return certified rules near a draft: exact shares, then the least block size that is found for them."""
+def _settled(bits: int, draft: _Draft, epsilon: Fraction, beta: Fraction) -> MedianDepthRules | None:
+    """Return certified rules near a draft, or near drafts with more room where it leaves none.
+
+    A draft neglects terms that rounding to integers adds, so that all its neighbours may be just too small.
+    """
+    for _ in range(12):
+        rules = _finished(bits, draft, epsilon, beta)
+        if rules is not None:
+            return rules
+        draft = replace(draft, buckets=2 * draft.buckets, low=1.03 * draft.low)
+    return None
+
+
+def _finished(bits: int, draft: _Draft, epsilon: Fraction, beta: Fraction) -> MedianDepthRules | None:
+    """Return certified rules near a draft: exact shares, then the least block size that is found for them.
+
+    None where no neighbour of the draft is usable.
+    """
     queries = (-(-bits // draft.digits) - 1).bit_length()
     centre, best = (draft.ask, draft.reply), None
     for width in STRETCHES if queries else (0.0,):
@@ -263,7 +285,8 @@ def _finished(bits: int, draft: _Draft, epsilon: Fraction, beta: Fraction) -> Me
             found = _searched(base, draft.low / float(epsilon), float(beta))
             if found is not None and (best is None or found.size < best.size):
                 best, centre = found, parts
-    assert best is not None  # noqa: S101 - a neighbour of the draft is always usable
+    if best is None:
+        return None
     while best.failure > beta:
         best = replace(best, size=best.size + 2, high=best.high + 1)
     return best

@@ -15,11 +15,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.protocol.party import Party, converse
+from geomdp.protocol.party import Party, converse, within
 from geomdp.protocol.schema import Integer, Schema
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import Message, Transcript
-from geomdp.testers.histogram import scalar_schema
+from geomdp.testers.histogram import LARGEST, scalar_schema
 from geomdp.testers.mwem_plan import GRAIN, Schedule, best_schedule
 from geomdp.testers.synthetic import (
     PUBLISHING,
@@ -167,7 +167,8 @@ def learn(
             party.reserve(schedule.measuring)
             mistakes = (party.sample.n - int(row.astype(np.int64) @ party.sample.net)) // 2
             noise = int(party.sampler.discrete_laplace(schedule.answer_scale, 1)[0])
-            message = party.release("mistakes", {"value": mistakes + noise}, schedule.measuring)
+            payload = {"value": within([mistakes + noise], LARGEST)[0]}
+            message = party.release("mistakes", payload, schedule.measuring)
             return converse(transcript, message)
 
         message = yield Turn(name, told, measure)

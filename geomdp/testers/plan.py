@@ -224,7 +224,8 @@ def plan(
         tolerance: t0 >= 0, the number of mistakes that still counts as a match.
         classes: "halfspaces", "thresholds" (one feature), or "auto": thresholds on ordered domains.
         thorough: also plan the testers with tilted noise and the localised protocol, which resolve more but
-            whose tables take longer to simulate (seconds on 16 x 16, minutes on 64 x 64 cells).
+            whose tables take longer to simulate (seconds on 16 x 16, minutes on 64 x 64 cells), and measure
+            the assumed menus of elimination on domains with more than 10,000 dichotomies (also minutes).
         progress: told the fraction done while noise tables are simulated (they are cached on disk).
 
     Returns:
@@ -245,13 +246,13 @@ def plan(
         classes = "thresholds" if domain.ordered else "halfspaces"
     n_alice, n_bob = _sizes(n)
     setting = Setting(domain, n_alice, n_bob, check_epsilon(epsilon), beta, labels, tolerance, classes)
-    rows = [PlanRow(tester) for tester in _testers(setting, progress)]
+    rows = [PlanRow(tester) for tester in _testers(setting, thorough, progress)]
     if thorough:
         rows += [PlanRow(tester) for tester in _tilted(setting, progress)]
     return Plan(setting, tuple(sorted(rows, key=_resolution)))
 
 
-def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
+def _testers(setting: Setting, thorough: bool, progress: Progress) -> Iterator[Tester]:
     """Yield every tester that is defined for the setting."""
     from geomdp.testers.curator import Curator
     from geomdp.testers.histogram import OneWay, TwoHistograms
@@ -277,7 +278,9 @@ def _testers(setting: Setting, progress: Progress) -> Iterator[Tester]:
             ("calibrated", "unless-inconclusive"),
             ("paper", "certified"),
         ):
-            yield HalfspaceElimination(setting, constants=constants, guarantee=guarantee)
+            yield HalfspaceElimination(
+                setting, constants=constants, guarantee=guarantee, measure=thorough, progress=progress
+            )
         yield from _coarse(setting)
     yield Curator(setting)
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from typing import Any
 
 from geomdp.core.errors import ProtocolError
-from geomdp.protocol.party import integers
+from geomdp.protocol.party import integers, within
 from geomdp.protocol.schema import Integers, Schema, symmetric
 from geomdp.protocol.script import Script
 from geomdp.protocol.transcript import Message, Transcript
@@ -66,7 +66,7 @@ class PrefixSearchParty(BlockParty):
         noisy = release(items, hashed, rules.cutoff, rules.query_scale, self.sampler)
         kept = list(noisy.items()) if len(noisy) <= SLOTS else []
         kept += [(-1, 0)] * (SLOTS - len(kept))
-        payload = {"buckets": [z for z, _ in kept], "counts": [count for _, count in kept]}
+        payload = {"buckets": [z for z, _ in kept], "counts": within((count for _, count in kept), 2**63)}
         return self.send(transcript, COUNTS, payload, rules.epsilon_query)
 
     def sides(self, transcript: Transcript, rules: PrefixSearchRules, level: int, jump: bool) -> Message:
@@ -74,7 +74,7 @@ class PrefixSearchParty(BlockParty):
         self.reserve(rules.epsilon_last)
         value = imbalance(self.block, level, jump, rules.weights)
         noisy = value + int(self.sampler.discrete_laplace(rules.last_scale(jump), 1)[0])
-        return self.send(transcript, SIDES, {"value": [noisy]}, rules.epsilon_last)
+        return self.send(transcript, SIDES, {"value": within([noisy], 2**63)}, rules.epsilon_last)
 
 
 def imbalance(block: Block, level: int, jump: bool, weights: tuple[int, int]) -> int:

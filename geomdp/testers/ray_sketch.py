@@ -41,8 +41,8 @@ from geomdp.opt.rows import distinct
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_sum_sf
 from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
-from geomdp.protocol.schema import Integers, Schema, symmetric
+from geomdp.protocol.party import Party, converse, integers, within
+from geomdp.protocol.schema import Integer, Integers, Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.base import Finding, Setting
@@ -54,6 +54,13 @@ from geomdp.testers.scripted import ScriptedTester
 COUNT_SHARE, COUNT_LEVEL = Fraction(1, 6), Fraction(1, 4)
 #: Domains with more points are not sketched: each ray needs public coins.
 MOST_POINTS = 2**20
+#: A sketch of noise scale s needs about 100 s^2 records, and its search takes seconds for s in the hundreds.
+#: Searches up to the first scale are always made, up to the second only with so many records per s^2.
+QUICK_SCALE, MOST_SCALE, LEAST_RATIO = 30, 100, 25
+#: Largest bucket sum, own or foreign; a bucket holds at most 2^50 records.
+LARGEST_BUCKET = 2**52
+#: At most 4096 foreign buckets, 2^50 own records and the noise: every magnitude is far below.
+LARGEST_MAGNITUDE = 2**68
 
 
 @dataclass(frozen=True)
@@ -171,24 +178,26 @@ class Sketcher(Party):
         self.reserve(epsilon)
         sums = self._sums(transcript, rays, course)
         noise = self.sampler.discrete_laplace(noise_scale(2, epsilon), course.buckets)
-        noisy = [a + int(b) for a, b in zip(sums, noise, strict=True)]
+        noisy = within((a + int(b) for a, b in zip(sums, noise, strict=True)), LARGEST_BUCKET)
         return converse(transcript, self.release("sketch", {"buckets": noisy}, epsilon))
 
     def magnitude(self, transcript: Transcript, rays: Rays, course: Course, epsilon: Fraction) -> Message:
         """Release the noisy sum of the sizes of the pooled bucket sums."""
         self.reserve(epsilon)
-        y = integers(transcript.last("sketch"), "buckets", course.buckets, LARGEST)
+        y = integers(transcript.last("sketch"), "buckets", course.buckets, LARGEST_BUCKET)
         sums = self._sums(transcript, rays, course)
         total = sum(abs(a + b) for a, b in zip(y, sums, strict=True))
         noise = int(self.sampler.discrete_laplace(noise_scale(2, epsilon), 1)[0])
-        return converse(transcript, self.release("magnitude", {"value": total + noise}, epsilon))
+        payload = {"value": within([total + noise], LARGEST_MAGNITUDE)[0]}
+        return converse(transcript, self.release("magnitude", payload, epsilon))
 
     def negatives(self, transcript: Transcript, course: Course) -> Message:
         """Release the noisy number of records labelled -1."""
         self.reserve(course.count)
         count = int(self.sample.negatives.sum())
         noise = int(self.sampler.discrete_laplace(noise_scale(1, course.count), 1)[0])
-        return converse(transcript, self.release("negatives", {"value": count + noise}, course.count))
+        payload = {"value": within([count + noise], LARGEST)[0]}
+        return converse(transcript, self.release("negatives", payload, course.count))
 
     def _sums(self, transcript: Transcript, rays: Rays, course: Course) -> list[int]:
         message = transcript.last("public coins")
@@ -271,9 +280,9 @@ class RaySketch(ScriptedTester):
             few = total < course.count_cut
         schema = coins_schema(rays, course)
         yield Turn("Alice", schema, lambda party: party.coins(transcript, rays, course))
-        schema = Schema("sketch", {"buckets": symmetric(course.buckets, LARGEST)}, epsilon)
+        schema = Schema("sketch", {"buckets": symmetric(course.buckets, LARGEST_BUCKET)}, epsilon)
         yield Turn("Alice", schema, lambda party: party.sketch(transcript, rays, course, epsilon))
-        schema = scalar_schema("magnitude", "value", epsilon)
+        schema = Schema("magnitude", {"value": Integer(-LARGEST_MAGNITUDE, LARGEST_MAGNITUDE)}, epsilon)
         answer = yield Turn("Bob", schema, lambda party: party.magnitude(transcript, rays, course, epsilon))
         match = few or int(answer.payload["value"]) >= course.cut
         return Finding(verdict="Match" if match else "Far", transcript=transcript)
@@ -312,6 +321,11 @@ def _obstacle(setting: Setting) -> str:
         return "n_A + n_B must be even: opt = (n_A + n_B)/2 is what the sketch detects"
     if holds_zero(domain):
         return "the domain holds the zero vector, which every halfspace labels +1"
+    scale = noise_scale(2, setting.epsilon)
+    few = setting.n_alice + setting.n_bob < LEAST_RATIO * scale**2
+    if scale > (QUICK_SCALE if few else MOST_SCALE):
+        needed = f"{float(50 * scale**2):.2g}"
+        return f"a sketch at this epsilon is not searched for: it needs about {needed} records each"
     return ""
 
 

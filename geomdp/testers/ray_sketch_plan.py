@@ -43,6 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.cache import cached
+from geomdp.core.errors import CapacityError
 from geomdp.privacy.law import dlap_mgf_log
 
 #: Numbers of buckets (powers of two: coins are then whole bits) and rates lam in units of 1/scale.
@@ -54,6 +55,8 @@ RATES = tuple(
 EXACT_ENTRIES = 2048
 #: Bounds are raised by this relative amount, and by _FLUSHED: more than all rounding and underflow.
 _ROUNDING, _FLUSHED = 1e-8, 1e-250
+#: Levels below this are not certified in floats, nor laws with more values than that.
+LEAST_LEVEL, MOST_VALUES = Fraction(1, 10**18), 2**21
 #: Larger masses are not looked for: they need more records than a sample can hold.
 _MOST_MASS = 2**52
 #: Ratios N'/k of one dominant entry k at which its two bounds may be balanced.
@@ -83,14 +86,23 @@ def absolute_sum_law(count: int, scale: Fraction) -> NDArray[np.float64]:
     return np.convolve(waits, np.append(np.zeros(first), coins))
 
 
+@lru_cache(maxsize=64)
 def least_cut(count: int, scale: Fraction, extra: Fraction, level: Fraction) -> int:
     """Return the least integer c with P(sum of `count` |Z_b| + L >= c) <= level; certified.
+
+    Raises:
+        CapacityError: at levels below LEAST_LEVEL, which the float tails cannot certify, or when the law has
+            more than about MOST_VALUES values.
 
     Example:
         >>> cut = least_cut(1, Fraction(2), Fraction(1, 2), Fraction(1, 10))
         >>> least_cut(1, Fraction(2), Fraction(1, 2), Fraction(1, 5)) < cut
         True
     """
+    if level < LEAST_LEVEL:
+        raise CapacityError("beta", f"large enough for errors of at least {float(LEAST_LEVEL):g}", "smaller")
+    if count * scale > MOST_VALUES:
+        raise CapacityError("epsilon", f"so large that a law has at most {MOST_VALUES} values", "smaller")
     law = absolute_sum_law(count, scale)
     at, target = np.arange(len(law), dtype=np.float64), float(level) * (1 - _ROUNDING)
     rate, half = 1 / float(extra), 1 / (1 + math.exp(-1 / float(extra)))
@@ -333,8 +345,12 @@ def _search(
     scale: Fraction, extra: Fraction, far: Fraction, match: Fraction, balanced: bool
 ) -> NDArray[np.int64]:
     best: Design | None = None
+    if min(far, match) < LEAST_LEVEL:
+        return np.zeros(3, dtype=np.int64)
     target, idle = float(match) * (1 - 1e-12), 0
     for buckets in BUCKETS:
+        if buckets * scale > MOST_VALUES:
+            break
         if best is not None and idle == 4:
             break
         idle += 1

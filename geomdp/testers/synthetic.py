@@ -30,12 +30,12 @@ from geomdp.geometry.arrangement import Dichotomies
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_quantile
 from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.party import Party, converse, integers, within
 from geomdp.protocol.schema import Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Finding, Setting
-from geomdp.testers.histogram import best_agreement, scalar_schema
+from geomdp.testers.histogram import LARGEST, best_agreement, scalar_schema
 from geomdp.testers.histogram_law import class_count, unsolvable
 from geomdp.testers.scripted import ScriptedTester
 
@@ -113,7 +113,8 @@ class Minimiser(Party):
         field = published(transcript.last("synthetic counts"), setting) + unit * self.sample.net
         value = unit * (setting.n_alice + setting.n_bob) - best_agreement(setting, field)[0]
         noise = int(self.sampler.discrete_laplace(noise_scale(2 * unit, setting.epsilon), 1)[0])
-        message = self.release("noisy minimum", {"value": value + noise}, setting.epsilon)
+        payload = {"value": within([value + noise], LARGEST)[0]}
+        message = self.release("noisy minimum", payload, setting.epsilon)
         return converse(transcript, message)
 
 
@@ -155,8 +156,9 @@ class SyntheticTester(ScriptedTester):
         self.reason = self._prepare()
         if self.reason:
             return
-        if self.unit * (setting.n_alice + setting.n_bob) > _MOST // 4:
-            self.reason = "too many records: sums of synthetic weights would exceed 2^50"
+        most = self.unit * max(setting.n_alice, setting.n_bob)
+        if 4 * most > _MOST or most > _MOST // setting.domain.m:
+            self.reason = "too many records: sums of synthetic weights would exceed 2^52"
             return
         margin = self._margin(setting.beta, Fraction(1))
         self._cut = 2 * self.unit * setting.tolerance + margin + 1

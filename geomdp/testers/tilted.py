@@ -22,9 +22,9 @@ from geomdp.core.classifier import Halfspace, Threshold
 from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
-from geomdp.privacy.law import dlap_sum_sf
+from geomdp.privacy.law import dlap_quantile
 from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
+from geomdp.protocol.party import Party, converse, integers, within
 from geomdp.protocol.schema import Schema, symmetric
 from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
@@ -38,8 +38,6 @@ from geomdp.testers.tilted_law import FieldLaw, tilted_field
 
 #: How the answerer divides its budget: minimum, own optimum, joint classifier.
 SHARES = (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
-#: Largest entry of a noisy field that a party accepts from its counterpart.
-_BOUND = 2**53
 
 
 class FieldHolder(Party):
@@ -48,20 +46,25 @@ class FieldHolder(Party):
     Privacy note. Precondition: the law is epsilon-DP for integer statistics of which one replaced record
     changes the cells by v, |v|_1 <= 2 (proved with each law: :class:`geomdp.privacy.tilt.TiltedLaplace`,
     :class:`geomdp.testers.hats.HatField`). The net counts are such a statistic: a record adds its label to
-    one cell. Conclusion: unit * net + noise is epsilon-DP for every sample.
+    one cell. Conclusion: unit * net + noise is epsilon-DP for every sample; so it is after its entries are
+    moved to a public bound.
     """
 
-    def field(self, transcript: Transcript, law: FieldLaw, epsilon: Fraction) -> Message:
+    def field(self, transcript: Transcript, setting: Setting, law: FieldLaw, epsilon: Fraction) -> Message:
         """Return the noisy net counts, (m,) integers in units of 1/unit."""
         self.reserve(epsilon)
         noisy = law.unit * self.sample.net + law.draw(self.sampler, 1)[0]
-        return converse(transcript, self.release("noisy field", {"net": noisy.tolist()}, epsilon))
+        payload = {"net": within(noisy, histogram.largest_entry(setting, law.unit))}
+        return converse(transcript, self.release("noisy field", payload, epsilon))
 
 
 class FieldAnswerer(Party):
     """The party that answers a noisy field y, of whatever origin, with scalar releases.
 
-    Privacy note (for any y, also a hostile one; by composition). With u the unit and n the records of both:
+    Privacy note (for any y, also a hostile one; by composition). Entries of y are bounded by public numbers
+    before the records are touched (:func:`geomdp.testers.histogram.largest_entry`), so that no sum of y with
+    private counts meets a limit and a refusal is a function of y alone. With u the unit and n the records of
+    both:
 
     * W = min_h (u n_holder - <h, y> + 2 u err(h)) + noise = u n - max_h <h, y + u net> + noise. One replaced
       record moves err(h) by at most 1 for every h, hence the minimum by at most 2 u: discrete Laplace noise
@@ -77,14 +80,16 @@ class FieldAnswerer(Party):
         agreement, _ = histogram.best_agreement(setting, self._pooled(transcript, setting, unit))
         noise = int(self.sampler.discrete_laplace(noise_scale(2 * unit, epsilon), 1)[0])
         scaled = unit * (setting.n_alice + setting.n_bob) - agreement + noise
-        return converse(transcript, self.release("noisy minimum", {"scaled": scaled}, epsilon))
+        payload = {"scaled": within([scaled], histogram.LARGEST)[0]}
+        return converse(transcript, self.release("noisy minimum", payload, epsilon))
 
     def own(self, transcript: Transcript, setting: Setting, epsilon: Fraction) -> Message:
         """Return the noisy least number of mistakes on this party's own records."""
         self.reserve(epsilon)
         value = histogram.own_optimum(setting, self.sample)
         noise = int(self.sampler.discrete_laplace(noise_scale(1, epsilon), 1)[0])
-        return converse(transcript, self.release("own optimum", {"value": value + noise}, epsilon))
+        payload = {"value": within([value + noise], histogram.LARGEST)[0]}
+        return converse(transcript, self.release("own optimum", payload, epsilon))
 
     def joint_classifier(
         self, transcript: Transcript, setting: Setting, unit: int, epsilon: Fraction
@@ -99,13 +104,24 @@ class FieldAnswerer(Party):
         return classifier
 
     def _pooled(self, transcript: Transcript, setting: Setting, unit: int) -> NDArray[np.int64]:
-        received = integers(transcript.last("noisy field"), "net", setting.domain.m, _BOUND)
-        return np.array(received, dtype=np.int64) + unit * self.sample.net
+        return received_field(transcript.last("noisy field"), setting, unit) + unit * self.sample.net
 
 
-def field_schema(setting: Setting, epsilon: Fraction) -> Schema:
+def field_schema(setting: Setting, epsilon: Fraction, unit: int = 1) -> Schema:
     """Return the public form of a noisy field."""
-    return Schema("noisy field", {"net": symmetric(setting.domain.m, _BOUND)}, epsilon)
+    entries = {"net": symmetric(setting.domain.m, histogram.largest_entry(setting, unit))}
+    return Schema("noisy field", entries, epsilon)
+
+
+def received_field(message: Message, setting: Setting, unit: int) -> NDArray[np.int64]:
+    """Return a noisy field, shape (m,).
+
+    Raises:
+        ProtocolError: when it is malformed or has an entry above the public bound; decided from the message
+            and public numbers alone.
+    """
+    bound = histogram.largest_entry(setting, unit)
+    return np.array(integers(message, "net", setting.domain.m, bound), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -184,6 +200,9 @@ class FieldTester(ScriptedTester):
             self.reason = law
             return
         self.law = law
+        self.reason = histogram.crowded(setting, min(self.budgets.alice, self.budgets.bob), law.unit)
+        if self.reason:
+            return
         self.calibration = FieldCalibration(Quantiles(law, extra, fields, progress))
         self._alone = FieldCalibration(Quantiles(law, (), 1, progress))
         self.resolution = self.calibration.resolution(setting.beta, setting.beta, setting.tolerance)
@@ -283,7 +302,9 @@ class OneWayTilted(FieldTester):
         first, second = self.budgets.holder, self.budgets.answerer
         whole = self.budgets[first]
         yield Turn(
-            first, field_schema(setting, whole), lambda party: party.field(transcript, self.law, whole)
+            first,
+            field_schema(setting, whole, unit),
+            lambda party: party.field(transcript, setting, self.law, whole),
         )
         message = yield Turn(
             second,
@@ -305,7 +326,7 @@ class OneWayTilted(FieldTester):
             )
             classifier = histogram.told_classifier(setting, message)
 
-        y = np.array(integers(transcript.last("noisy field"), "net", setting.domain.m, _BOUND))
+        y = received_field(transcript.last("noisy field"), setting, unit)
         beta = setting.beta
         return Finding(
             verdict=self._verdict(scaled),
@@ -323,7 +344,7 @@ class OneWayTilted(FieldTester):
         )
 
     def _own(self, name: str, value: int, level: Fraction) -> Interval:
-        margin = dlap_sum_sf(1, noise_scale(1, self._shares[1])).quantile_upper(level / 2) - 1
+        margin = dlap_quantile(level / 2, noise_scale(1, self._shares[1])) - 1
         lower = min(max(value - margin, 0), self._most(name))
         return lower, min(max(value + margin, lower), self._most(name))
 
@@ -360,10 +381,10 @@ class TwoTilted(FieldTester):
         for name in PARTIES:
             message = yield Turn(
                 name,
-                field_schema(setting, setting.epsilon),
-                lambda party: party.field(transcript, self.law, setting.epsilon),
+                field_schema(setting, setting.epsilon, self.law.unit),
+                lambda party: party.field(transcript, setting, self.law, setting.epsilon),
             )
-            nets[name] = np.array(integers(message, "net", setting.domain.m, _BOUND), dtype=np.int64)
+            nets[name] = received_field(message, setting, self.law.unit)
         agreement, classifier = histogram.best_agreement(setting, nets["Alice"] + nets["Bob"])
         scaled = self.law.unit * (setting.n_alice + setting.n_bob) - agreement
         return Finding(

@@ -40,7 +40,7 @@ def run(progress: Callable[[float], None] | None = None) -> Iterator[dict[str, A
 
 def _resolutions() -> Iterator[dict[str, Any]]:
     D = g.Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)])
-    plan = g.plan(D, n=20000, epsilon=1)
+    plan = g.plan(D, n=20000, epsilon=1, thorough=True)
     rows = {(r.name, r.guarantee): r.resolution for r in plan.testers}
     paper = rows[("halfspace-elimination-paper", "unless-inconclusive")]
     targets = [

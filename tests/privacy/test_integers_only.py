@@ -108,8 +108,8 @@ def _parties():
                 _transcript("noisy histogram", net=[1] * m), SETTING, ONE
             ),
         )
-    yield "tilted field", lambda s: party(FieldHolder, s).field(Transcript({}), field, ONE)
-    yield "hats", lambda s: party(FieldHolder, s).field(Transcript({}), hats, ONE)
+    yield "tilted field", lambda s: party(FieldHolder, s).field(Transcript({}), SETTING, field, ONE)
+    yield "hats", lambda s: party(FieldHolder, s).field(Transcript({}), SETTING, hats, ONE)
     for turn, unit in (("minimum", (3,)), ("own", ()), ("joint_classifier", (3,))):
         yield (
             f"tilted {turn}",
@@ -118,7 +118,7 @@ def _parties():
             ),
         )
     yield "coarse", lambda s: party(Scout, s).coarse(Transcript({}), SETTING, ONE)
-    yield "pools", lambda s: party(PoolHolder, s).pools(Transcript({}), found, ONE)
+    yield "pools", lambda s: party(PoolHolder, s).pools(Transcript({}), SETTING, found, ONE)
     yield "coin", lambda s: party(Coin, s).toss(Transcript({}))
     yield (
         "local minimum",

@@ -251,7 +251,7 @@ def _pool_law(data, pools=POOLS):
     still = RecordingSampler()
     party = PoolHolder("Alice", _tiny(data), still, Budget(Fraction(1)))
     found = Localisation(3, pools, PATTERNS, 5, 3)
-    centers = party.pools(Transcript({}), found, Fraction(1)).payload["net"]
+    centers = party.pools(Transcript({}), TINY_SETTING, found, Fraction(1)).payload["net"]
     return _product_law(centers, still.scales[0], -6, 6)
 
 

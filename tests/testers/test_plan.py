@@ -1,6 +1,7 @@
 """Laws of the planner."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -186,3 +187,52 @@ def test_a_thorough_plan_adds_the_tilted_testers():
         assert outcome.verdict in ("Match", "Far")
         assert outcome.epsilon_spent <= 1
     assert p.select("one-way-tilted").resolution <= p.select("one-way").resolution
+
+
+@pytest.mark.parametrize("beta", ["1e-15", "1e-30", "1e-100", "1e-300"])
+@pytest.mark.parametrize("domain", [SQUARE, AXIS, LONG])
+def test_a_tiny_beta_gives_a_plan(domain, beta):
+    """Every row has a resolution or says why not, at any beta."""
+    for labels in ("mixed", "disjoint"):
+        rows = g.plan(domain, n=1000, epsilon=1, beta=beta, labels=labels).testers
+        assert all(row.reason for row in rows if row.resolution is None)
+        assert any(row.resolution for row in rows)
+
+
+@pytest.mark.parametrize("epsilon", ["1e-6", "1e-5", "1e-4"])
+@pytest.mark.parametrize("domain", [SQUARE, AXIS, LONG])
+def test_a_tiny_epsilon_gives_a_plan(domain, epsilon):
+    """Every row has a resolution or says why not, down to the smallest epsilon."""
+    rows = g.plan(domain, n=10**8, epsilon=epsilon, labels="disjoint").testers
+    assert all(row.reason for row in rows if row.resolution is None)
+    assert any(row.resolution for row in rows)
+
+
+def test_a_smaller_epsilon_never_resolves_more():
+    """Across the change from exact sums to Chernoff's bound the resolutions grow as epsilon falls."""
+    found = []
+    for epsilon in ("1e-3", "2e-4", "1e-4", "3e-5", "1e-5", "1e-6"):
+        p = g.plan(SQUARE, n=10**8, epsilon=epsilon)
+        found.append([p.select(name, "analytic").resolution for name in ("one-way", "two-histograms")])
+    assert found == sorted(found)
+    assert all(a[i] < b[i] for a, b in pairwise(found) for i in (0, 1))
+
+
+def test_menus_of_many_candidates_are_measured_only_when_asked(monkeypatch):
+    """The default plan gives a reason in place of a long measurement; once measured, it shows the value."""
+    from geomdp.testers import elimination
+    from geomdp.testers.elimination import HalfspaceElimination
+
+    calls = []
+    real = elimination.first_menus
+    monkeypatch.setattr(elimination, "MOST_MEASURED", 100)
+    monkeypatch.setattr(elimination, "first_menus", lambda *given: calls.append(1) or real(*given))
+    setting = g.plan(SQUARE, n=2000, epsilon="1.7").setting
+    fields = {"guarantee": "unless-inconclusive", "measure": False}
+    unmeasured = HalfspaceElimination(setting, **fields)
+    assert unmeasured.resolution is None
+    assert "thorough=True" in unmeasured.reason
+    assert not calls
+    measured = HalfspaceElimination(setting, guarantee="unless-inconclusive")
+    assert measured.resolution is not None
+    assert HalfspaceElimination(setting, **fields).resolution == measured.resolution

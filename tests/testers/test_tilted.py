@@ -516,7 +516,7 @@ def test_the_field_holder_shifts_by_unit_times_the_net_counts():
 
     def center(data):
         party = FieldHolder("Alice", _tiny(data), RecordingSampler(), Budget(Fraction(1)))
-        return np.array(party.field(Transcript({}), law, Fraction(1)).payload["net"])
+        return np.array(party.field(Transcript({}), TINY_SETTING, law, Fraction(1)).payload["net"])
 
     moves = [center(a) - center(b) for a, b in neighbour_pairs(RECORDS, 2)]
     assert all((move % UNIT == 0).all() for move in moves)

@@ -7,7 +7,7 @@ so log ratios are differences of phi: rational numbers, compared with the claim 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import Threshold
 from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, ProtocolError
 from geomdp.privacy.audit import Audit, neighbour_pairs
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.enclosure import Interval
@@ -27,7 +28,9 @@ from geomdp.privacy.tilt import TiltedLaplace
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.audits.check import Check, Data, records, sample
 from geomdp.testers.audits.histograms import DOMAIN, FIELDS, SETTING, over_neighbours
+from geomdp.testers.base import Setting
 from geomdp.testers.hats import HatField
+from geomdp.testers.histogram import largest_entry
 from geomdp.testers.tilted import SHARES, FieldAnswerer, FieldHolder
 from geomdp.testers.tilted_law import FieldLaw, TiltedField
 
@@ -36,6 +39,10 @@ LINE = Domain.line(3)
 SQUARE = Domain.grid([("x", 0, 1, 2), ("y", 0, 1, 2)])
 #: The unit in which the answerer is audited: whole net counts would hide a factor that is forgotten.
 UNIT = 2
+#: The largest entry that is accepted where either party has one record.
+EDGE = largest_entry(replace(SETTING, n_alice=1, n_bob=1), UNIT)
+#: Fields at the edge of the schema, and one beyond it whose sum with one record can exceed 2^53.
+EXTREMES = ((EDGE, EDGE), (-EDGE, EDGE), (2**52, 2**52))
 
 
 def checks() -> Iterator[Check]:
@@ -58,6 +65,13 @@ def checks() -> Iterator[Check]:
         f"minimum, own optimum and classifier after any of 3 hostile fields, 1 record, unit {UNIT}",
         SETTING.epsilon,
         lambda: over_neighbours(answers, 4 * UNIT + 2, 1),
+    )
+    yield Check(
+        "one-way-tilted: answerer, extreme fields",
+        f"minimum and own optimum after any of {len(EXTREMES)} fields at the edge of the schema or beyond it",
+        SETTING.epsilon,
+        lambda: over_neighbours(lambda d, runs: answers(d, runs, listed=EXTREMES)[:3], 4 * UNIT + 2, 1),
+        tight=False,
     )
 
 
@@ -92,7 +106,9 @@ def released_centre(law: FieldLaw, data: Data, kind: type[FieldHolder] = FieldHo
     """Return what the holder sends when its noise is zero."""
     still: Any = _Still(law)
     party = kind("Alice", sample(law.domain, data), Runs(1), Budget(1))
-    return np.array(party.field(Transcript({}), still, Fraction(1)).payload["net"], dtype=np.int64)
+    setting = Setting(law.domain, len(data), len(data), Fraction(1), classes=law.classes)
+    message = party.field(Transcript({}), setting, still, Fraction(1))
+    return np.array(message.payload["net"], dtype=np.int64)
 
 
 class Exponent:
@@ -194,8 +210,8 @@ def answers(
     runs: Runs,
     kind: type[FieldAnswerer] = FieldAnswerer,
     listed: Sequence[tuple[int, int]] = FIELDS,
-) -> Hashable:
-    """Return a hostile field and the three answers to it, with the tester's own shares."""
+) -> tuple[Hashable, ...]:
+    """Return a hostile field and the three answers to it, or the refusal, with the tester's own shares."""
     y, unit, n = runs.choose(listed), UNIT, len(data)
     setting = (
         SETTING if n == SETTING.n_bob else type(SETTING)(DOMAIN, n, n, Fraction(1), classes="thresholds")
@@ -203,7 +219,10 @@ def answers(
     transcript = Transcript({}, [Message("Alice", "noisy field", {"net": list(y)}, Fraction(0))])
     party = kind("Bob", sample(DOMAIN, data), runs, Budget(setting.epsilon))
     minimum, own, selection = (share * setting.epsilon for share in SHARES)
-    least = party.minimum(transcript, setting, unit, minimum).payload["scaled"]
+    try:
+        least = party.minimum(transcript, setting, unit, minimum).payload["scaled"]
+    except (ArgumentError, ProtocolError) as error:
+        return y, type(error).__name__
     value = party.own(transcript, setting, own).payload["value"]
     chosen = party.joint_classifier(transcript, setting, unit, selection)
     most = max(sum(-v for v in y[:t]) + sum(y[t:]) for t in range(DOMAIN.m + 1))

@@ -50,7 +50,7 @@ def holder(data: Data, runs: Runs) -> Hashable:
     """Return which candidates there are, and Alice's pooled counts."""
     found = runs.choose(FOUND[:3])
     party = PoolHolder("Alice", sample(DOMAIN, data), runs, Budget(SETTING.epsilon))
-    message = party.pools(Transcript({}), found, SETTING.epsilon)
+    message = party.pools(Transcript({}), SETTING, found, SETTING.epsilon)
     return found.candidates, *(clamp(v, -3, 3) for v in message.payload["net"])
 
 

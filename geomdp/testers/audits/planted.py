@@ -18,6 +18,7 @@ from geomdp.core.classifier import Halfspace, Threshold
 from geomdp.privacy.audit import Audit, neighbour_pairs
 from geomdp.privacy.runs import Runs, audit_program, clamp
 from geomdp.privacy.sampler import noise_scale
+from geomdp.protocol.party import integers
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers import histogram
 from geomdp.testers.audits import fields, histograms, interior_point, localised, mechanisms
@@ -32,6 +33,8 @@ from geomdp.testers.tilted import FieldAnswerer
 ONE = Fraction(1)
 #: The two labels of one cell: enough to refute a claim.
 FLIP = [(0, -1), (0, 1)]
+#: A field that is exactly at the limit of a sample's size: the label of one record takes it beyond.
+BRINK = (2**52, 2**52)
 
 
 def checks() -> Iterator[Check]:
@@ -95,6 +98,13 @@ def checks() -> Iterator[Check]:
         "noise reused",
         "one draw serves the minimum and the own optimum",
         lambda: histograms.over_neighbours(lambda d, runs: histograms.answers(d, reused(runs), Minimiser), 5),
+    )
+    yield _bug(
+        "limit applied to a private sum",
+        "a field is refused if it and the own counts together exceed a limit",
+        lambda: histograms.over_neighbours(
+            lambda d, runs: fields.answers(d, runs, Weigher, [BRINK]), 4 * fields.UNIT + 2, 1, listed=FLIP
+        ),
     )
     yield _bug(
         "early exit on private data",
@@ -176,6 +186,15 @@ class Forgetful(FieldAnswerer):
         noise = int(self.sampler.discrete_laplace(noise_scale(2, epsilon), 1)[0])
         scaled = unit * (setting.n_alice + setting.n_bob) - agreement + noise
         return self.release("noisy minimum", {"scaled": scaled}, epsilon)
+
+
+class Weigher(FieldAnswerer):
+    """Accepts any field of moderate entries, and lets the sum with its own counts run into a limit."""
+
+    def _pooled(self, transcript: Transcript, setting: Setting, unit: int) -> NDArray[np.int64]:
+        """Bound the entries, but by a number that leaves no room for the own counts."""
+        told = integers(transcript.last("noisy field"), "net", setting.domain.m, 2**53)
+        return np.array(told, dtype=np.int64) + unit * self.sample.net
 
 
 class Spender(Scout):

@@ -23,6 +23,7 @@ from geomdp.privacy.sampler import SimSampler, noise_scale
 from geomdp.privacy.sparse import sparse_histogram
 from geomdp.privacy.statistical import Evidence, evidence
 from geomdp.protocol.transcript import Message, Transcript
+from geomdp.testers.base import Setting
 from geomdp.testers.hats import HatField
 from geomdp.testers.interior_point import PLACE, InteriorParty
 from geomdp.testers.interior_point_plan import calibrate
@@ -86,7 +87,8 @@ class _Zero:
 def _centre(law: FieldLaw, data: Sample) -> NDArray[np.int64]:
     still: Any = _Zero(law)
     party = FieldHolder("Alice", data, SimSampler(0), Budget(ONE))
-    return np.array(party.field(Transcript({}), still, ONE).payload["net"], dtype=np.int64)
+    setting = Setting(law.domain, data.n, data.n, ONE, classes=law.classes)
+    return np.array(party.field(Transcript({}), setting, still, ONE).payload["net"], dtype=np.int64)
 
 
 @lru_cache

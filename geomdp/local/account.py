@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -43,6 +43,15 @@ class _Accountant(ABC):
     def worst(self) -> Fraction | float:
         """Return the largest ratio of a user, 1 if nobody was asked."""
         return max((self.ratio(user) for user in self.users()), default=Fraction(1))
+
+
+def _set_back(accounts: dict[int, Any], kept: Mapping[int, Any]) -> None:
+    """Give the listed users their earlier accounts; None stands for none."""
+    for user, account in kept.items():
+        if account is None:
+            accounts.pop(user, None)
+        else:
+            accounts[user] = account
 
 
 class Composition(_Accountant):
@@ -85,6 +94,19 @@ class Composition(_Accountant):
     def ratio(self, user: int) -> Fraction | float:
         """Return the product of the kernels' ratios; math.inf once a kernel excludes an input."""
         return self._ratios.get(user, Fraction(1))
+
+    @property
+    def domain(self) -> tuple[Any, ...]:
+        """The inputs that the account speaks about; a run refuses others."""
+        return self._domain
+
+    def mark(self, users: Iterable[int]) -> Any:
+        """Return the state of the users' accounts."""
+        return {user: self._ratios.get(user) for user in users}
+
+    def restore(self, mark: Any) -> None:
+        """Set the users' accounts back to a mark."""
+        _set_back(self._ratios, mark)
 
     def before(self, user: int, kernel: Kernel) -> None:
         """Charge a question.
@@ -137,6 +159,17 @@ class Realised(_Accountant):
         """Return the users that have answered."""
         return self._likelihoods
 
+    @property
+    def domain(self) -> tuple[Any, ...]:
+        """The inputs that the account speaks about; a run refuses others."""
+        return self._domain
+
+    def mark(self, users: Iterable[int]) -> Any:
+        """Return nothing: questions change nothing here."""
+
+    def restore(self, mark: Any) -> None:
+        """Do nothing."""
+
     def before(self, user: int, kernel: Kernel) -> None:
         """Do nothing: only answers matter."""
 
@@ -172,12 +205,15 @@ class _Answers:
 class OneYes(_Accountant):
     """The realised loss when an input says yes to one question at most: two numbers per user.
 
-    Only :class:`~geomdp.local.kernels.YesNo` kernels made by `at` are accepted, and their scopes must make
-    the yes sets disjoint: levels never decrease, one level asks at one place only, and no value is asked
-    twice. So the accountant proves its own premise while it follows the run.
+    Only :class:`~geomdp.local.kernels.YesNo` kernels made by `at` are accepted, all with the two readers of
+    the first question (the same objects), and their scopes must make the yes sets disjoint: levels never
+    decrease, one level asks at one place only, and no value is asked twice.
 
-    Proof note. Precondition: an input has one level, and one label at each place. Two accepted questions then
-    have no yes input in common, so an input's likelihood of the user's answers is that of "no" throughout,
+    Proof note. Precondition: the two readers are functions, so that an input has one level, and one label at
+    each place. A question's predicate is "level read = scope.level and label read at scope.place =
+    scope.value", with the same readers throughout; questions of two levels, or of two values at one place,
+    cannot both be true. So two accepted questions have no yes input in common, and
+    an input's likelihood of the user's answers is that of "no" throughout,
     times one factor P(answer | yes)/P(answer | no) at most. Hence two inputs differ by at most
     max(1, factors)/min(1, factors), whatever the number of questions. Each factor lies between
     (1-p)/(1-q) and p/q (for p >= q), which bounds all transcripts: the certificate.
@@ -195,21 +231,40 @@ class OneYes(_Accountant):
 
     def __init__(self) -> None:
         self._answers: dict[int, _Answers] = {}
+        self._readers: tuple[object, object] | None = None
 
     def users(self) -> Iterable[int]:
         """Return the users that have been asked."""
         return self._answers
 
+    def mark(self, users: Iterable[int]) -> Any:
+        """Return the state of the users' accounts."""
+        kept = {u: self._answers.get(u) for u in users}
+        return self._readers, {
+            u: state and replace(state, values=set(state.values)) for u, state in kept.items()
+        }
+
+    def restore(self, mark: Any) -> None:
+        """Set the users' accounts back to a mark."""
+        self._readers, kept = mark
+        _set_back(self._answers, kept)
+
     def before(self, user: int, kernel: Kernel) -> None:
         """Check that no input can say yes to this question and to an earlier one.
 
         Raises:
-            CertificateError: when that cannot be seen from the scopes; nothing is sampled.
+            CertificateError: when that cannot be seen from the scopes; nothing is sampled or charged.
         """
-        scope = kernel.scope if isinstance(kernel, YesNo) else None
-        if not isinstance(kernel, YesNo) or scope is None:
+        scope = kernel.scope if type(kernel) is YesNo else None
+        if type(kernel) is not YesNo or scope is None or kernel.readers is None:
             raise CertificateError("One-yes accounting: every question must be YesNo(...).at(Scope(...)).")
-        state = self._answers.setdefault(user, _Answers())
+        level, label = known = self._readers or kernel.readers
+        if kernel.readers[0] is not level or kernel.readers[1] is not label:
+            raise CertificateError(
+                "One-yes accounting: all questions of a run must read level and label with the same two "
+                "functions; another reader may let one input say yes twice."
+            )
+        state = self._answers.get(user) or _Answers()
         if state.level is None or scope.level > state.level:
             state.level, state.place, state.values = scope.level, scope.place, set()
         elif scope.level < state.level or scope.place != state.place or scope.value in state.values:
@@ -217,6 +272,7 @@ class OneYes(_Accountant):
                 "One-yes accounting: a question may share a yes input with an earlier one. Ask levels in "
                 "order, one place per level, and no value twice."
             )
+        self._answers[user], self._readers = state, known
         state.values.add(scope.value)
         factors = [_factor(kernel, output) for output in kernel.outputs]
         state.bound_high = max(state.bound_high, *factors)

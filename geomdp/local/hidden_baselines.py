@@ -5,6 +5,7 @@ Better protocols let the two roles talk, a cohort of fresh users for each messag
 
 * *announce* (:func:`announce`): both roles publish the number of their layer, log2(depth) - 1 bits each, and
   then their labels on a common path, bit by bit.
+* *announce together* (:func:`announce_both`): the same, but one cohort serves both roles' bits at once.
 * *announce one layer* (:func:`announce_one`): only Alice's kind publishes its layer. Bob's kind names one of
   some public random paths that takes its edge: a few bits more than log2(arity). Bits are sent in blocks
   under a random code, which uses the channel better than majorities.
@@ -14,7 +15,7 @@ Better protocols let the two roles talk, a cohort of fresh users for each messag
   layer between the two is known, and each role names a path on its side. This takes a few bits if the layers
   are drawn uniformly, and about 2 log2(depth) bits, more than above, if they are neighbours.
 
-The first three succeed with the stated probability on every instance. They are the best that we know, not
+All but the last succeed with the stated probability on every instance. They are the best that we know, not
 proved to be the best. For the original problem, whose depth is triply exponential in log2(arity), every
 sequential protocol needs a number of users that is a power of the arity (M. Joseph, J. Mao, A. Roth,
 Exponential Separations in Local Differential Privacy, Corollary 4.1.1). That proof says little about smaller
@@ -36,11 +37,19 @@ from geomdp.local.finite import check_ratio
 from geomdp.local.hidden_layers import ALICE, BOB, Path, label_of, level_of
 from geomdp.local.hidden_messages import Message, ask_coded, bits_of, first_taking
 from geomdp.local.hidden_solver import skip
+from geomdp.local.kernels import RandomisedResponse
 from geomdp.local.models import Pool
 from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps
 from geomdp.local.signs import KEY, Signs
 from geomdp.local.twoparty import Bit, TwoPartyProtocol, TwoPartySteps
-from geomdp.local.votes import code_rates, majority_success, majority_users, stage_success, stage_users
+from geomdp.local.votes import (
+    both_majority_success,
+    code_rates,
+    majority_success,
+    majority_users,
+    stage_success,
+    stage_users,
+)
 from geomdp.protocol.transcript import PARTIES
 
 _BLOCK = 16  # largest number of bits in one code word: 65,536 candidates to compare
@@ -88,6 +97,80 @@ def announce(arity: int, depth: int) -> TwoPartyProtocol:
 
 def _bit(role: str, message: Message, place: int) -> Callable[[Any], int]:
     return lambda value: message((role, value)) >> place & 1
+
+
+def announce_both(arity: int, depth: int, ratio: Fraction, copies: int) -> MakeProtocol:
+    """Return the sequential protocol that announces both layers at once, a bit of each role per cohort.
+
+    The layers' numbers do not depend on each other, so that a cohort can be asked for a bit of both: a user
+    sends its own role's bit times its public sign for that role. Each bit is read by a majority under that
+    role's signs. The remaining bit of the longer number and the labels, which depend on what was found
+    before, have cohorts of their own.
+
+    Args:
+        arity: number of children of a vertex, >= 1.
+        depth: layer of the leaves, >= 2.
+        ratio: odds of a true bit.
+        copies: users of a cohort, odd; `announce_shape` counts the cohorts.
+
+    Proof note. A user answers one randomised response in the run, about a bit that its input and public signs
+    determine: log(ratio)-DP, its role included.
+    """
+    check_ratio(ratio)
+    shared, alone = announce_shape(arity, depth)
+    sizes = {ALICE: (depth + 1) // 2, BOB: depth // 2}
+
+    def steps() -> Steps:
+        pool, signs = Pool((shared + alone) * copies), Signs((yield Coin(KEY)))
+
+        def vote(stage: int, bits: dict[str, Message]) -> Generator[Ask | Coin, Any, dict[str, int]]:
+            cohort = pool.take(copies)
+            rows = {user: signs.row(stage, user, 2) for user in cohort.users}
+            answers = yield cohort.ask(lambda user: RandomisedResponse(ratio, _signed(bits, rows[user])))
+            got = {}
+            for role in bits:
+                ones = sum(b ^ rows[u] >> (role == BOB) & 1 for u, b in zip(cohort, answers, strict=True))
+                got[role] = int(2 * ones > copies)
+            return got
+
+        def send(role: str, size: int, message: Message, stage: int) -> Generator[Ask | Coin, Any, int]:
+            if stage < 2:
+                return min(halves[role], size - 1)
+            received = 0
+            for place in reversed(range(bits_of(size))):
+                bit = yield from vote(stage << 32 | place, {role: _place(message, place)})
+                received = received << 1 | bit[role]
+            return min(received, size - 1)
+
+        halves = dict.fromkeys(PARTIES, 0)
+        for place in range(max(bits_of(size) for size in sizes.values())):
+            half = _place(lambda x: level_of(x) // 2, place)
+            got = yield from vote(place, {r: half for r in PARTIES if place < bits_of(sizes[r])})
+            for role, bit in got.items():
+                halves[role] |= bit << place
+        return (yield from _conversation(arity, depth, send))
+
+    return steps
+
+
+def _place(message: Message, place: int) -> Message:
+    return lambda x: message(x) >> place & 1
+
+
+def _signed(bits: dict[str, Message], row: int) -> Callable[[Any], int | None]:
+    """Return a user's bit under its role's sign, or None (a fair coin) if its role is not asked."""
+    return lambda x: bits[x[0]](x) ^ row >> (x[0] == BOB) & 1 if x[0] in bits else None
+
+
+def announce_shape(arity: int, depth: int) -> tuple[int, int]:
+    """Return the cohorts of :func:`announce_both`: those that serve both roles, and the others.
+
+    Example:
+        >>> announce_shape(16, 2**16), sum(announce_shape(16, 2**16)) < announce_bits(16, 2**16)
+        ((15, 8), True)
+    """
+    first, second = bits_of((depth + 1) // 2), bits_of(depth // 2)
+    return min(first, second), abs(first - second) + 2 * bits_of(arity)
 
 
 def announce_one(arity: int, depth: int, ratio: Fraction, plan: CodedPlan) -> MakeProtocol:
@@ -269,3 +352,33 @@ def announce_users(arity: int, depth: int, ratio: Fraction, target: float = 0.9)
 def announce_success(arity: int, depth: int, ratio: Fraction, copies: int) -> float:
     """Return the probability that all bits arrive, each by the majority of `copies` fresh users."""
     return majority_success(copies, ratio) ** announce_bits(arity, depth)
+
+
+@lru_cache(maxsize=256)
+def together_users(arity: int, depth: int, ratio: Fraction, target: float = 0.9) -> int:
+    """Return the users of :func:`announce_both` with the least odd cohorts that succeed with the target.
+
+    Example:
+        >>> from geomdp.local.finite import odds
+        >>> together_users(16, 2**16, odds(1)) < announce_users(16, 2**16, odds(1))
+        True
+    """
+    shared, alone = announce_shape(arity, depth)
+    if not shared + alone:
+        return 0
+    low, high = 0, 1  # copies = 2 * half + 1
+    while together_success(arity, depth, ratio, 2 * high + 1) < target:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if together_success(arity, depth, ratio, 2 * middle + 1) < target:
+            low = middle
+        else:
+            high = middle
+    return (shared + alone) * (2 * high + 1)
+
+
+def together_success(arity: int, depth: int, ratio: Fraction, copies: int) -> float:
+    """Return the probability that all bits of :func:`announce_both` arrive: cohorts are independent."""
+    shared, alone = announce_shape(arity, depth)
+    return both_majority_success(copies, ratio) ** shared * majority_success(copies, ratio) ** alone

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from geomdp.core.errors import check_integer
-from geomdp.local.hidden_baselines import announce_users, plan_coded
+from geomdp.local.hidden_baselines import announce_users, plan_coded, together_users
 from geomdp.local.hidden_leaves import plan_random_leaf, plan_separate
 from geomdp.local.hidden_solver import one_bit_users, search_users
 from geomdp.local.kernels import YesNo, odds
@@ -26,7 +26,8 @@ class Price:
         arity: number of children.
         search: fully interactive, :func:`~geomdp.local.hidden_solver.tree_search`.
         one_bit: fully interactive, one bit per user and layer.
-        announce: sequential, bit by bit.
+        announce: sequential, bit by bit, a cohort per bit.
+        together: sequential, bit by bit, a cohort for a bit of both roles.
         one_layer: sequential, announcing one layer, in blocks of bits.
         leaf: sequential, random leaves.
         uniform: sequential, separating the layers; for uniform layers only.
@@ -37,19 +38,20 @@ class Price:
     search: int
     one_bit: int
     announce: int
+    together: int
     one_layer: int
     leaf: int
     uniform: int
 
     @property
     def factor(self) -> float:
-        """Announcing both layers bit by bit against the search."""
-        return self.announce / self.search
+        """Announcing both layers bit by bit, with shared cohorts, against the search."""
+        return self.together / self.search
 
     @property
     def best_factor(self) -> float:
         """The best sequential protocol here for all instances, against the best fully interactive one."""
-        return min(self.announce, self.one_layer, self.leaf) / min(self.search, self.one_bit)
+        return min(self.announce, self.together, self.one_layer, self.leaf) / min(self.search, self.one_bit)
 
 
 def price_of_interaction(m: int, epsilon: Fraction | int | str = 1) -> Price:
@@ -72,6 +74,7 @@ def price_of_interaction(m: int, epsilon: Fraction | int | str = 1) -> Price:
         search_users(arity, vote),
         one_bit_users(arity, ratio),
         announce_users(arity, depth, ratio),
+        together_users(arity, depth, ratio),
         plan_coded(arity, depth, ratio).users,
         plan_random_leaf(arity, ratio).users,
         plan_separate(arity, ratio).users,

@@ -210,8 +210,11 @@ class YesNo(Kernel):
         p: P(1 | yes), in [0, 1].
         q: P(1 | no), in [0, 1].
         predicate: input -> True or False (1 or 0).
-        scope: public description of the yes set, if it is one; set by :meth:`at`, which also makes the
-            predicate, so that the description is right by construction.
+
+    Attributes:
+        scope: public description of the yes set. Only :meth:`at` sets it, together with the predicate, so
+            that the two agree; a kernel made or changed in another way has none.
+        readers: the functions that `at` reads level and label with; None without a scope.
 
     Proof note. An output changes its probability by a factor of at most max(p/q, (1-q)/(1-p)) (p >= q) when
     the answer changes. Two inputs that say yes to at most one question each, along one transcript, differ in
@@ -227,7 +230,10 @@ class YesNo(Kernel):
     p: Fraction
     q: Fraction
     predicate: Statistic | None = None
-    scope: Scope | None = None
+    scope: Scope | None = field(default=None, init=False)
+    readers: tuple[Callable[[Any], Any], Callable[[Any, Any], Any]] | None = field(
+        default=None, init=False, repr=False
+    )
     _weights: tuple[tuple[int, int], tuple[int, int]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -269,7 +275,10 @@ class YesNo(Kernel):
         def predicate(x: Any) -> bool:
             return bool(level(x) == scope.level and label(x, scope.place) == scope.value)
 
-        return YesNo(self.p, self.q, predicate, scope)
+        question = YesNo(self.p, self.q, predicate)
+        object.__setattr__(question, "scope", scope)
+        object.__setattr__(question, "readers", (level, label))
+        return question
 
     @property
     def pair_ratio(self) -> Fraction | float:

@@ -58,6 +58,10 @@ class Model(ABC):
         theirs = math.inf if other.rounds is None else other.rounds
         return mine <= theirs and (self._once or not other._once)
 
+    def __lt__(self, other: Model) -> bool:
+        """Return whether `other` allows all that this model does, and more."""
+        return self <= other and not other <= self
+
 
 @dataclass(frozen=True)
 class NonInteractive(Model):

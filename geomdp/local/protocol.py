@@ -8,16 +8,17 @@ which is what the privacy of a local protocol speaks about.
 
 from __future__ import annotations
 
-import functools
+import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FunctionType, GeneratorType, MethodType
+from types import CodeType, FunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from geomdp.core.errors import ArgumentError, ProtocolError, check_integer, describe
 from geomdp.local.finite import Dice, Kernel, draw
+from geomdp.local.reach import reachable, stores
 from geomdp.privacy.exact import uniform
 from geomdp.privacy.sampler import SecureSampler
 
@@ -34,7 +35,10 @@ class Ask:
     """One round: each listed user answers through its kernel, without seeing the others' answers.
 
     Attributes:
-        queries: pairs (user, kernel); users are numbered from 0.
+        queries: pairs (user, kernel), kept as a tuple; users are integers from 0 on.
+
+    Raises:
+        ArgumentError: when the queries are not pairs of an integer and a kernel.
 
     Example:
         >>> from fractions import Fraction
@@ -44,6 +48,16 @@ class Ask:
     """
 
     queries: tuple[tuple[int, Kernel], ...]
+
+    def __post_init__(self) -> None:
+        wanted, mend = "pairs (user, kernel), users integers >= 0", "See Ask.each."
+        try:
+            queries = tuple((operator.index(user), kernel) for user, kernel in self.queries)
+        except (TypeError, ValueError):
+            raise ArgumentError("queries", wanted, "something else", mend) from None
+        if not all(isinstance(kernel, Kernel) for _, kernel in queries):
+            raise ArgumentError("queries", wanted, "one without a kernel", mend)
+        object.__setattr__(self, "queries", queries)
 
     @classmethod
     def each(cls, users: Iterable[int], kernel: Kernel | Callable[[int], Kernel]) -> Ask:
@@ -74,9 +88,15 @@ class Coin:
 
     def __post_init__(self) -> None:
         check_integer("sides", self.sides, 1)
-        row = self.weights
-        if row is not None and (len(row) != self.sides or min(row) < 0 or not any(row)):
-            raise ArgumentError("weights", f"{self.sides} integers >= 0, not all 0", f"{len(row)} others")
+        if self.weights is None:
+            return
+        try:
+            row = tuple(operator.index(weight) for weight in self.weights)
+        except TypeError:
+            row = ()
+        if len(row) != self.sides or min(row) < 0 or not any(row):
+            raise ArgumentError("weights", f"{self.sides} integers >= 0, not all 0", describe(self.weights))
+        object.__setattr__(self, "weights", row)
 
     def chances(self) -> tuple[int, ...]:
         """Return one integer weight per face."""
@@ -111,9 +131,10 @@ class Inputs:
         A protocol may not read the users' inputs: ask a k
     """
 
-    __slots__ = ("__values",)
+    __slots__ = ("__source", "__values")
 
     def __init__(self, values: Iterable[Any]) -> None:
+        self.__source = values
         self.__values = tuple(values)
 
     def __len__(self) -> int:
@@ -128,8 +149,28 @@ class Inputs:
     def __repr__(self) -> str:
         return f"Inputs({len(self)} users)"
 
+    def _holds(self, value: object) -> bool:
+        """Return whether this is the collection itself, what it was made from, or what it keeps."""
+        return value is self or value is self.__source or (value is self.__values and len(self) > 0)
+
+    def _within(self, domain: Sequence[Any]) -> bool:
+        """Return whether every input is one of a declared domain."""
+        try:
+            known = frozenset(domain)
+            return all(x in known for x in self.__values)
+        except TypeError:  # inputs without a hash
+            return all(any(_same(x, z) for z in domain) for x in self.__values)
+
     def _answer(self, user: int, kernel: Kernel, dice: Dice) -> Any:
         return kernel.sample(self.__values[user], dice)
+
+
+def _same(x: Any, z: Any) -> bool:
+    if x is z:
+        return True
+    if isinstance(x, np.ndarray) or isinstance(z, np.ndarray):
+        return bool(np.array_equal(x, z))
+    return bool(x == z)
 
 
 _NO_READING = (
@@ -139,7 +180,18 @@ _NO_READING = (
 
 
 class Accountant(Protocol):
-    """What :func:`run` tells an accountant; see :mod:`geomdp.local.account`."""
+    """What :func:`run` tells an accountant; see :mod:`geomdp.local.account`.
+
+    An accountant with an attribute `domain` speaks about these inputs only; a run with others is refused.
+    """
+
+    def mark(self, users: Iterable[int]) -> Any:
+        """Return the state of some users' accounts."""
+        ...
+
+    def restore(self, mark: Any) -> None:
+        """Set these accounts back: the round was refused by another accountant."""
+        ...
 
     def before(self, user: int, kernel: Kernel) -> None:
         """Take note of a question; may refuse it, and then nothing is sampled."""
@@ -190,7 +242,9 @@ def run(
         A :class:`Run`.
 
     Raises:
-        DataAccessError: when the protocol holds or reads the data.
+        DataAccessError: when the protocol, or a statistic that it asks about, holds or reads the data, or
+            when a statistic writes down what it saw.
+        ArgumentError: when an input lies outside the domain that an accountant speaks about.
         InteractionError: when a round breaks the model's rules; nothing of that round was sampled.
         ProtocolError: when the protocol yields anything else, or asks an unknown user.
 
@@ -213,6 +267,9 @@ def run(
     """
     check_blind(protocol, data)
     sealed = data if isinstance(data, Inputs) else Inputs(data)
+    for accountant in accountants:
+        if not sealed._within(getattr(accountant, "domain", ())) and hasattr(accountant, "domain"):
+            raise ArgumentError("data", "inputs of the accountants' domain", "at least one outside it")
     users, coins = _dice(rng)
     ledger = model.ledger()
     steps, step, answer = _start(protocol, data)
@@ -222,11 +279,12 @@ def run(
             outcome: Any = step.toss(coins)
         else:
             check_users(step, len(sealed))
+            notebooks = _check_statistics(step, sealed)
             ledger.charge(step)
-            for user, kernel in step.queries:
-                for accountant in accountants:
-                    accountant.before(user, kernel)
+            _charge(step, accountants)
             outcome = tuple(sealed._answer(user, kernel, users) for user, kernel in step.queries)
+            if any(len(book) != size for book, size in notebooks):
+                raise DataAccessError("A statistic may not write down what it sees: it must be a function.")
             for (user, kernel), output in zip(step.queries, outcome, strict=True):
                 for accountant in accountants:
                     accountant.after(user, kernel, output)
@@ -235,6 +293,38 @@ def run(
     asks = [s for s, _ in events if isinstance(s, Ask)]
     messages = sum(len(s.queries) for s in asks)
     return Run(answer, tuple(events), len(asks), messages, users.simulated)
+
+
+_CHECKED = 64  # kernels of a round whose statistics are looked at
+
+
+def _check_statistics(ask: Ask, sealed: Inputs) -> list[tuple[Any, int]]:
+    """Refuse statistics that hold the inputs; return the containers they hold, with their lengths.
+
+    The first 64 distinct kernels of the round are looked at: those of a round come from the same code.
+    """
+    kernels: dict[int, Kernel] = {}
+    for _, kernel in ask.queries:
+        kernels.setdefault(id(kernel), kernel)
+        if len(kernels) == _CHECKED:
+            break
+    found = list(reachable(tuple(kernels.values())))
+    _refuse([value for value in found if sealed._holds(value)])
+    return stores(found)
+
+
+def _charge(ask: Ask, accountants: Sequence[Accountant]) -> None:
+    """Tell every accountant of every question of a round, or of none: a refusal undoes the others."""
+    asked = {user for user, _ in ask.queries}
+    marks = [accountant.mark(asked) for accountant in accountants]
+    try:
+        for user, kernel in ask.queries:
+            for accountant in accountants:
+                accountant.before(user, kernel)
+    except BaseException:
+        for accountant, mark in zip(accountants, marks, strict=True):
+            accountant.restore(mark)
+        raise
 
 
 def _dice(rng: int | np.random.SeedSequence | np.random.Generator | None) -> tuple[Dice, Dice]:
@@ -318,9 +408,10 @@ def start(protocol: MakeProtocol) -> tuple[Steps, Step | None, Any]:
 def check_blind(protocol: object, data: object) -> None:
     """Refuse a protocol that holds the users' data, or that wants them as an argument.
 
-    Looks at what the function can reach: its closure, defaults, bound object and its attributes, partial
-    arguments and the globals that it names, through the functions among them. This catches mistakes, not
-    malice.
+    Looks at what the function can reach (see :func:`geomdp.local.reach.reachable`): the data themselves, or
+    what sealed inputs were made from. This catches mistakes, not malice. Not caught are copies of the data,
+    single inputs, files, and data behind a generator or more than six steps away. What proves privacy is
+    exact verification, whose inputs the protocol cannot know.
 
     Raises:
         DataAccessError: when one of these is the data.
@@ -333,43 +424,12 @@ def check_blind(protocol: object, data: object) -> None:
         required = code.co_argcount - len(protocol.__defaults__ or ())
         if required > 0:
             raise DataAccessError("A protocol must take no arguments: it never sees the users' inputs.")
-    if isinstance(data, Inputs) or (isinstance(data, (Sequence, Mapping, np.ndarray)) and len(data)):
-        _refuse([value for value in _reachable(protocol, 4) if value is data])
+    if isinstance(data, Inputs):
+        _refuse([value for value in reachable(protocol) if data._holds(value)])
+    elif isinstance(data, (Sequence, Mapping, np.ndarray)) and len(data):
+        _refuse([value for value in reachable(protocol) if value is data])
 
 
 def _refuse(found: list[Any]) -> None:
     if found:
         raise DataAccessError(f"A protocol may not hold the users' data. {_NO_READING}")
-
-
-def _reachable(value: Any, depth: int) -> Iterable[Any]:
-    """Yield what a function holds: not a proof of blindness, but a net for honest mistakes."""
-    yield value
-    if depth == 0:
-        return
-    held: list[Any] = []
-    if isinstance(value, functools.partial):
-        held += [value.func, *value.args, *value.keywords.values()]
-    elif isinstance(value, MethodType):
-        held += [value.__func__, value.__self__, *getattr(value.__self__, "__dict__", {}).values()]
-    elif isinstance(value, FunctionType):
-        held += [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-        held += _contents(value)
-        held += [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
-    elif callable(value) and not isinstance(value, type):
-        held += [*getattr(value, "__dict__", {}).values()]
-    for item in held:
-        yield from _reachable(item, depth - 1)
-
-
-def _contents(function: FunctionType) -> Iterable[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # a variable that has no value yet
-            continue
-
-
-def _names(code: CodeType) -> set[str]:
-    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
-    return set(code.co_names).union(*(_names(part) for part in inner))

@@ -108,7 +108,7 @@ def transcripts(
         steps, step, answer = start(protocol)
         ledger = model.ledger()
         for (_, outcome), seen in zip(node.events, node.views, strict=True):
-            if step is None or _view(step, _laws(step, candidates) if recheck else None) != seen:
+            if step is None or _view(step, _laws(step, candidates, again=True) if recheck else None) != seen:
                 raise ProtocolError(
                     "A protocol must be a function of its transcript; a replay took another step than before."
                 )
@@ -146,17 +146,22 @@ class _Node:
 _Laws = tuple[tuple[Chances, ...], ...]
 
 
-def _laws(step: Step, candidates: Mapping[int, Sequence[Any]]) -> _Laws:
+def _laws(step: Step, candidates: Mapping[int, Sequence[Any]], again: bool = False) -> _Laws:
     if isinstance(step, Coin):
         return ()
     if any(user not in candidates for user, _ in step.queries):
         raise ProtocolError("A protocol asked a user that is not among those listed.")
-    return tuple(_columns(kernel, candidates[user]) for user, kernel in step.queries)
+    return tuple(_columns(kernel, candidates[user], again) for user, kernel in step.queries)
 
 
-def _columns(kernel: Kernel, inputs: Sequence[Any]) -> tuple[Chances, ...]:
-    """Return the kernel's law by outputs, from the very weights that it is sampled with."""
-    rows = [kernel.weights(x) for x in inputs]
+def _columns(kernel: Kernel, inputs: Sequence[Any], again: bool) -> tuple[Chances, ...]:
+    """Return the kernel's law by outputs, from the very weights that it is sampled with.
+
+    A replay evaluates the inputs in reverse: a statistic that remembers what it saw then shows it, by other
+    weights or by another step of the protocol.
+    """
+    rows = [kernel.weights(x) for x in (reversed(inputs) if again else inputs)]
+    rows = rows[::-1] if again else rows
     totals = {row: sum(row) for row in set(rows)}
     if any(len(row) != len(kernel.outputs) or min(row) < 0 or not total for row, total in totals.items()):
         raise ProtocolError("A kernel must give one weight >= 0 to each output, not all 0.")

@@ -214,6 +214,55 @@ def both_users(size: int, rates: Rates, target: float = 0.9) -> int:
     return n
 
 
+def both_majority_success(users: int, ratio: Fraction) -> float:
+    """Return the probability that one cohort sends two bits right, one of each role, both read by majority.
+
+    Every user has a public random sign for each role and sends its own role's bit times that role's sign,
+    by randomised response. Read with the other role's signs its answer is a fair coin, independent of what
+    it says about its own bit, because the two signs are independent. Given h users of Alice's kind, the two
+    counts of right answers are therefore independent, with laws Bin(h, p) + Bin(n-h, 1/2) and
+    Bin(n-h, p) + Bin(h, 1/2), p = ratio/(1 + ratio). Roles far from n/2 count as failures, as in
+    :func:`both_success`.
+
+    Args:
+        users: n, odd.
+        ratio: odds of a true bit.
+
+    Example:
+        >>> exact = exact_both_majority_success(7, Fraction(3))
+        >>> abs(both_majority_success(7, Fraction(3)) - exact) < 1e-12
+        True
+    """
+    n, _, (own, other) = _check(_odd(users), 1, code_rates(ratio))
+    reach = math.ceil(_WIDTH * math.sqrt(n) / 2) + 1
+    first, last = max(0, n // 2 - reach), min(n, n - n // 2 + reach)
+    chances = np.array(
+        [
+            float(np.convolve(_pmf(h, float(own)), _pmf(n - h, float(other)))[n // 2 + 1 :].sum())
+            for h in range(first, last + 1)
+        ]
+    )
+    return float(_pmf(n, 0.5)[first : last + 1] @ (chances * chances[::-1]))
+
+
+def exact_both_majority_success(users: int, ratio: Fraction) -> Fraction:
+    """Return :func:`both_majority_success` as a Fraction; for small cases."""
+    n, _, (own, other) = _check(_odd(users), 1, code_rates(ratio))
+    right = []
+    for h in range(n + 1):
+        knowing, rest = _exact_pmf(h, own), _exact_pmf(n - h, other)
+        pairs = ((a, b) for a in range(h + 1) for b in range(n - h + 1) if 2 * (a + b) > n)
+        right.append(sum((knowing[a] * rest[b] for a, b in pairs), Fraction(0)))
+    total: Fraction = sum((math.comb(n, h) * right[h] * right[n - h] for h in range(n + 1)), Fraction(0))
+    return total / Fraction(2**n)
+
+
+def _odd(users: int) -> int:
+    if check_integer("users", users, 1) % 2 == 0:
+        raise ArgumentError("users", "odd, so that votes have no tie", users)
+    return users
+
+
 def _check(users: int, size: int, rates: Rates) -> tuple[int, int, Rates]:
     own, other = check_probability("own", rates[0]), check_probability("other", rates[1])
     if own < other:

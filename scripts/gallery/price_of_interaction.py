@@ -14,7 +14,7 @@ figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.9))
 prices = [price_of_interaction(m) for m in range(2, 13)]
 levels = [price.m for price in prices]
 curves = [
-    ("announce", "sequential: announce both layers, bit by bit", PALE, "s--"),
+    ("together", "sequential: announce both layers, bit by bit", PALE, "s--"),
     ("leaf", "sequential: random leaves", PALE, "^:"),
     ("one_layer", "sequential: announce one layer, block code", WARM, "o-"),
     ("uniform", "sequential, uniform layers only: separate", "#d9a441", ".--"),

@@ -251,6 +251,10 @@ def test_input_is_checked():
         learner.fit(X, np.zeros(60, int), SimSampler(0))
     with pytest.raises(ArgumentError, match="one label for each"):
         learner.fit(X, y[:5], SimSampler(0))
+    with pytest.raises(ArgumentError, match="column"):
+        learner.fit(np.column_stack([X, X]), y, SimSampler(0))
+    with pytest.raises(ArgumentError, match="integers"):
+        learner.fit(X + 0.5, y, SimSampler(0))
     with pytest.raises(ArgumentError, match="components"):
         CarryForwardLearner(thresholds(Integers(0, 9)), plan)
 
@@ -412,3 +416,38 @@ def test_perturbed_domains_have_the_paper_s_order_of_size():
     ]
     assert 300 < sizes[0] < 400
     assert 4500 < sizes[1] < 5500
+
+
+def test_public_carrier_is_private_on_all_neighbours():
+    """With public points the release keeps epsilon on all neighbouring records, and no witness leaks."""
+    from geomdp.learners.public_carrier import public_carrier
+    from geomdp.privacy.runs import audit_program
+
+    C = FiniteClass(
+        (Integers(0, 3),) * 2, lambda t, X: np.where((X[:, 0] >= t[0]) & (X[:, 0] < t[1]), 1, -1), 1
+    )
+    records = [(x, s) for x in range(3) for s in (-1, 1)]
+    pairs = [(data, (data[0], other)) for data in itertools.product(records, repeat=2) for other in records]
+    for carrier in ([[0], [2]], [[1]], [[0], [1], [1], [2]]):
+
+        def program(data, runs, carrier=carrier):
+            X, y = np.array([[x] for x, _ in data]), np.array([s for _, s in data])
+            return public_carrier(C, X, y, np.array(carrier), epsilon=ONE, sampler=runs)
+
+        found = audit_program(program, [pair for pair in pairs if pair[0] != pair[1]], 1)
+        assert found.holds(ONE)
+        assert found.violates(Fraction(1, 4))
+
+
+def test_public_carrier_learns_on_any_grid():
+    """300 records and 80 public points on a grid of 2^40 levels suffice; bad carriers are refused."""
+    from geomdp.learners.public_carrier import public_carrier
+
+    rng = np.random.default_rng(0)
+    draw_points = lambda n: rng.integers(-(2**40), 2**40, (n, 2))  # noqa: E731
+    X, T, fresh = draw_points(300), draw_points(80), draw_points(500)
+    C = Halfspaces((Integers(-1, 1),) * 2)
+    found = public_carrier(C, X, np.where(X[:, 0] >= X[:, 1], 1, -1), T, epsilon=4, sampler=SimSampler(0))
+    assert (C.predict(found, fresh) != np.where(fresh[:, 0] >= fresh[:, 1], 1, -1)).mean() < 0.1
+    with pytest.raises(ArgumentError, match="carrier"):
+        public_carrier(C, X, np.ones(300, int), T[:0], epsilon=4, sampler=SimSampler(0))

@@ -2,11 +2,12 @@
 
 import pickle
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
-from geomdp.core.errors import ArgumentError, BudgetError, CapacityError
+from geomdp.core.errors import ArgumentError, BudgetError
 from geomdp.learners.estimators import (
     METHODS,
     PrivateHalfspaceLearner,
@@ -15,6 +16,9 @@ from geomdp.learners.estimators import (
     snapped,
 )
 from geomdp.privacy.budget import Budget
+
+#: The learner that goes component by component; the generic mechanism is the default.
+carrier = partial(PrivateHalfspaceLearner, method="carrier-boost")
 
 
 def _square(n=3000, seed=0):
@@ -60,8 +64,8 @@ def test_parameters_are_plain_values():
     """Parameters come back as they were given, can be set, and show in the repr where not default."""
     learner = PrivateHalfspaceLearner(epsilon="1/3", radius=100)
     assert learner.get_params()["epsilon"] == "1/3"
-    assert learner.set_params(method="exponential") is learner
-    assert repr(learner) == "PrivateHalfspaceLearner(epsilon='1/3', method='exponential', radius=100)"
+    assert learner.set_params(method="label-boost") is learner
+    assert repr(learner) == "PrivateHalfspaceLearner(epsilon='1/3', method='label-boost', radius=100)"
     with pytest.raises(ArgumentError, match="params"):
         learner.set_params(colour="red")
     again = type(learner)(**learner.get_params())
@@ -76,7 +80,7 @@ def test_works_in_scikit_learn():
     from sklearn.preprocessing import FunctionTransformer
 
     X, y = _square(600)
-    learner = PrivateHalfspaceLearner(20, scale=512, random_state=0)
+    learner = carrier(20, scale=512, random_state=0)
     copy = base.clone(learner)
     assert copy is not learner
     assert copy.get_params() == learner.get_params()
@@ -92,17 +96,17 @@ def test_a_fitted_object_holds_no_record():
     sizes = []
     for n in (500, 5000):
         X, y = _square(n)
-        sizes.append(len(pickle.dumps(PrivateHalfspaceLearner(2, random_state=0).fit(X, y))))
+        sizes.append(len(pickle.dumps(carrier(2, random_state=0).fit(X, y))))
     assert abs(sizes[1] - sizes[0]) < 100
 
 
 def test_seeded_runs_repeat_and_are_no_release():
     """A seed gives the same classifier twice, marked as simulated; without one it is a release."""
     X, y = _square(800)
-    one, two = (PrivateHalfspaceLearner(2, random_state=5).fit(X, y) for _ in range(2))
+    one, two = (carrier(2, random_state=5).fit(X, y) for _ in range(2))
     assert one.classifier_ == two.classifier_
     assert one.simulated_
-    assert not PrivateHalfspaceLearner(2).fit(X, y).simulated_
+    assert not carrier(2).fit(X, y).simulated_
 
 
 def test_budget_is_charged_before_drawing():
@@ -113,15 +117,15 @@ def test_budget_is_charged_before_drawing():
         with pytest.raises(ArgumentError, match="random_state"):
             PrivateHalfspaceLearner(1, method=method, random_state=0).fit(X, y, budget)
     assert budget.spent == 0
-    PrivateHalfspaceLearner(1).fit(X, y, budget)
+    carrier(1).fit(X, y, budget)
     assert budget.left == Fraction(1, 2)
     with pytest.raises(BudgetError):
-        PrivateHalfspaceLearner(1).fit(X, y, budget)
+        carrier(1).fit(X, y, budget)
     with pytest.raises(ArgumentError, match="pure"):
-        PrivateHalfspaceLearner(Fraction(1, 4), Fraction(1, 10**6)).fit(X, y, budget)
+        carrier(Fraction(1, 4), Fraction(1, 10**6)).fit(X, y, budget)
     small = Budget(1)
     with pytest.raises(ArgumentError, match="at least"):
-        PrivateHalfspaceLearner(1, mode="rigorous", alpha=0.1).fit(X, y, small)
+        carrier(1, mode="rigorous", alpha=0.1).fit(X, y, small)
     assert small.spent == 0
 
 
@@ -144,21 +148,15 @@ def test_total_on_any_labelled_input(method):
 
 @pytest.mark.parametrize("d", [1, 3])
 def test_other_numbers_of_features(d):
-    """One feature works in all methods, three in the generic one; three by components for few records."""
+    """One feature and three work in all methods; three component by component for few records only."""
     rng = np.random.default_rng(0)
     X = rng.integers(-32, 33, (400, d))
     y = np.where(X.sum(axis=1) >= 5, 1, -1)
-    assert (
-        PrivateHalfspaceLearner(8, method="exponential", radius=32, random_state=0).fit(X, y).score(X, y)
-        > 0.85
-    )
-    if d == 1:
-        assert PrivateHalfspaceLearner(8, radius=32, random_state=0).fit(X, y).score(X, y) > 0.85
-    else:
-        with pytest.raises(CapacityError):
-            PrivateHalfspaceLearner(8, radius=32, random_state=0).fit(X, y)
-        few = PrivateHalfspaceLearner(8, radius=32, random_state=0, m=(12, 8, 8), coordinates="complete")
-        assert set(few.fit(X, y).predict(X).tolist()) <= {-1, 1}
+    generic = PrivateHalfspaceLearner(8, method="exponential", radius=32, random_state=0)
+    assert generic.fit(X, y).score(X, y) > 0.85
+    sizes = (60, 50, 40) if d == 3 else None
+    learner = carrier(8, radius=32, random_state=0, m=sizes).fit(X, y)
+    assert learner.score(X, y) > (0.6 if d == 3 else 0.85)
 
 
 def test_bad_input_is_named():
@@ -190,7 +188,7 @@ def test_bad_input_is_named():
     ]
     for params, table, labels, name in cases:
         with pytest.raises(ArgumentError) as caught:
-            PrivateHalfspaceLearner(**{"random_state": 0, **params}).fit(table, labels)
+            carrier(**{"random_state": 0, **params}).fit(table, labels)
         assert caught.value.name == name
     for params, name in (({"rule": "and"}, "rule"), ({"k": 3}, "k"), ({"rule": "xor", "k": 9}, "k")):
         with pytest.raises(ArgumentError) as caught:

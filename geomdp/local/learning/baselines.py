@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_integer
+from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
 from geomdp.local.finite import Dice, odds
 from geomdp.local.kernels import RandomisedResponse
 from geomdp.local.learning.inputs import (
@@ -16,6 +16,7 @@ from geomdp.local.learning.inputs import (
     check_labels,
     check_points,
     check_rng,
+    check_source,
     decide,
     unit,
 )
@@ -36,11 +37,59 @@ def average(X: Any, y: Any, rates: Any = None) -> Points:
     points = check_points("X", X)
     labels = check_labels("y", y, len(points)).astype(float)
     if rates is not None:
-        values = np.asarray(rates, dtype=float)
-        if values.shape != labels.shape or not ((values >= 0) & (values < 0.5)).all():
-            raise ArgumentError("rates", f"numbers in [0, 1/2) of shape ({len(points)},)", "others")
-        labels = labels / (1 - 2 * values)
+        labels = labels / (1 - 2 * _check_rates(rates, len(points)))
     return unit((points * labels[:, None]).sum(axis=0))
+
+
+def _check_rates(rates: Any, n: int) -> Points:
+    try:
+        values = np.asarray(rates, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (n,) or not ((values >= 0) & (values < 0.5)).all():
+        raise ArgumentError("rates", f"numbers in [0, 1/2) of shape ({n},)", "others")
+    return values
+
+
+def corrected_logistic(X: Any, y: Any, rates: Any, *, ridge: float = 1e-6, steps: int = 500) -> Points:
+    """Return the direction of a local minimiser of the logistic loss that knows the flip rates.
+
+    A label flipped at rate r_i has P(y | x) = r_i + (1 - 2 r_i) sigma(y <w, x>). Its negative logarithm is
+    minimised from the plain logistic fit on, by a quasi-Newton method. The loss is not convex: only a loss
+    no larger than at the start is promised, and checked. If the model holds, the estimate is consistent where
+    averages and the plain loss are not; it needs each label's rate, and not just a bound.
+
+    Args:
+        X: points, shape (n, d).
+        y: noisy labels -1/+1.
+        rates: flip probabilities in [0, 1/2), shape (n,).
+        ridge: weight of |w|^2/2, which keeps separable data finite.
+        steps: largest number of iterations.
+
+    Example:
+        >>> X = np.random.default_rng(0).standard_normal((2000, 3)) ** 3
+        >>> w, r = corrected_logistic(X, np.sign(X[:, 0]), np.zeros(2000)), np.full(2000, 0.25)
+        >>> bool(w[0] > 0.99)
+        True
+    """
+    from scipy.optimize import minimize
+
+    first = logistic_regression(X, y)
+    points = check_points("X", X)
+    flip = _check_rates(rates, len(points))
+    V = points * check_labels("y", y, len(points)).astype(float)[:, None]
+    check_integer("steps", steps, 1)
+
+    def value(w: Points) -> tuple[float, Points]:
+        truth = -logistic_derivative(-(V @ w))  # sigma of the margin
+        chance = np.maximum(flip + (1 - 2 * flip) * truth, 1e-300)
+        pull = (1 - 2 * flip) * truth * (1 - truth) / chance
+        loss = -float(np.log(chance).mean()) + ridge * float(w @ w) / 2
+        return loss, np.asarray(ridge * w - pull @ V / len(V))
+
+    found = np.asarray(minimize(value, first, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x)
+    better = bool(np.isfinite(found).all()) and value(found)[0] <= value(first)[0]
+    return unit(found if better else first)
 
 
 def logistic_regression(X: Any, y: Any, *, ridge: float = 1e-6, steps: int = 30) -> Points:
@@ -140,11 +189,10 @@ def one_bit(
     u = principal_direction(Q)
     points = check_points("X", X, len(u))
     labels = check_labels("y", y, len(points))
-    if (rng is None) == (sampler is None):
-        raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
+    check_source(rng, sampler)
     if not len(points):
         raise ArgumentError("X", "at least one row", "empty")
-    kernel = RandomisedResponse(odds(epsilon))
+    kernel = RandomisedResponse(odds(check_epsilon(epsilon)))
     sides = labels * decide(points, u)
     if sampler is None:
         flips = check_rng(rng, "side").random(len(sides)) < float(1 / (1 + kernel.ratio))

@@ -120,12 +120,13 @@ class PlaneConstants:
 
     Attributes:
         anti: U with 1/U <= density wherever |z| <= r; infinite if the density vanishes there.
-        upper: U with density <= U in the disc of radius 8.
+        peak: the largest density on a grid of the disc of radius 8: an estimate from below of the least
+            upper bound, and no bound.
         r: the radius.
     """
 
     anti: float
-    upper: float
+    peak: float
     r: float
 
     @property

@@ -21,6 +21,7 @@ from geomdp.local.learning.inputs import (
     check_points,
     check_positive,
     check_rng,
+    check_source,
     unit,
 )
 from geomdp.local.learning.vectors import DuchiBall, public_directions
@@ -102,8 +103,7 @@ def mean_estimate(
     points = bounded("X", check_points("X", X), normalise)
     folded = points * check_labels("y", y, len(points))[:, None]
     _some("X", folded)
-    if (rng is None) == (sampler is None):
-        raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
+    check_source(rng, sampler)
     if delta is not None:
         if caps is not None:
             raise ArgumentError("caps", "left out with delta", caps, "Caps are a pure mechanism.")
@@ -213,10 +213,14 @@ def group_estimates(
     normalise: bool = False,
     mechanism: str = "duchi",
     delta: Fraction | float | str | None = None,
+    sampler: Dice | None = None,
+    caps: int | None = None,
 ) -> list[Estimate]:
     """Return one private mean estimate for each of `groups` random disjoint groups of users.
 
-    A user belongs to one group, and sends one message: nothing is composed.
+    A user belongs to one group, and sends one message: nothing is composed. With `sampler` the messages are
+    drawn by it (a SecureSampler makes them a release), and rng draws the groups and the public directions;
+    caps is as for :func:`mean_estimate`.
 
     Raises:
         ArgumentError: unless 1 <= groups <= n and odd, or as :func:`mean_estimate`.
@@ -232,6 +236,16 @@ def group_estimates(
     generator = check_rng(rng, "groups")
     order = generator.permutation(len(points))
     return [
-        mean_estimate(points[part], labels[part], epsilon, rng=generator, delta=delta, normalise=normalise)
+        mean_estimate(
+            points[part],
+            labels[part],
+            epsilon,
+            rng=generator if sampler is None else None,
+            sampler=sampler,
+            public_seed=int(generator.integers(2**62)) if sampler is not None else 0,
+            delta=delta,
+            caps=caps,
+            normalise=normalise,
+        )
         for part in np.array_split(order, groups)
     ]

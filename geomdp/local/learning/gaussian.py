@@ -168,6 +168,8 @@ def analytic_sigma(
     """
     loss, failure = check_epsilon(epsilon), check_delta(delta)
     size = check_positive("sensitivity", sensitivity)
+    if not 1e-100 <= size <= 1e100:
+        raise ArgumentError("sensitivity", "a number between 1e-100 and 1e100", size)
     return _noise(loss, failure) * size * (1 + 2.0**-50)
 
 
@@ -239,6 +241,13 @@ class GaussianVector:
         )
 
     def sample(self, V: Points, rng: np.random.Generator | int) -> Points:
-        """Return simulated messages, one per row of V."""
+        """Return simulated messages, one per row of V.
+
+        Raises:
+            ArgumentError: when a row is longer than sensitivity/2: two such rows could be further apart
+                than the noise is made for.
+        """
         V = check_points("V", V)
+        if (np.linalg.norm(V, axis=1) > self.sensitivity / 2 * (1 + 1e-9)).any():
+            raise ArgumentError("V", "rows of norm <= sensitivity/2", "longer ones", "Bound the rows first.")
         return V + check_rng(rng, "Gaussian").normal(0.0, self.sigma, V.shape)

@@ -28,6 +28,7 @@ from geomdp.local.learning.gaussian import GaussianVector, analytic_sigma, check
 from geomdp.local.learning.inputs import (
     Points,
     Signs,
+    bounded,
     check_labels,
     check_points,
     check_positive,
@@ -100,9 +101,7 @@ class GradientMechanism(ABC):
         return self.law.loss(self.delta if delta is None else delta)
 
     def _checked(self, X: Points, y: Points | Signs) -> tuple[Points, Points]:
-        points = check_points("X", X)
-        if (np.linalg.norm(points, axis=1) > 1 + 1e-9).any():
-            raise ArgumentError("X", "rows of norm <= 1", "longer ones", "Normalise the rows first.")
+        points = bounded("X", check_points("X", X), False)
         return points, check_labels("y", y, len(points)).astype(float)
 
 
@@ -120,8 +119,13 @@ class PaperCopies(GradientMechanism):
 
     Proof note. Two records differ by at most 2 in x and 2 in y; the 2K releases together are one Gaussian
     vector of sensitivity 2 sqrt(2K), whatever was composed to choose the noise. Its privacy curve is exact
-    (see `law`). Conclusion: (epsilon, delta)-DP at the loss that `loss()` returns, which for "paper" and
-    "basic" lies far below epsilon: composition charges what is not spent.
+    (see `law`). Conclusion: (epsilon, delta)-DP at the loss that `loss()` returns. At usual budgets it lies
+    far below epsilon for "paper" and "basic", as composition charges what is not spent. The classical
+    formula is a theorem for a loss of at most 1 per release only; "basic" and "paper" are therefore refused
+    when the exact loss exceeds epsilon.
+
+    Raises:
+        ArgumentError: when the published noise does not give (epsilon, delta)-DP.
     """
 
     calibration: str = "paper"
@@ -132,6 +136,13 @@ class PaperCopies(GradientMechanism):
         if self.calibration == "paper" and self.polynomial.degree == 0:
             raise ArgumentError(
                 "calibration", "'basic' or 'joint' at degree 0", "'paper'", "The published noise is 0 there."
+            )
+        if self.calibration != "joint" and self.law.delta(self.epsilon).hi > self.delta:
+            raise ArgumentError(
+                "calibration",
+                "'joint' at this budget",
+                repr(self.calibration),
+                "The classical formula does not hold for large epsilon or delta.",
             )
 
     @property
@@ -324,8 +335,8 @@ def users_needed(mechanism: GradientMechanism, V: Points, w: Points, relative: f
     Raises:
         ArgumentError: when the mean gradient is zero.
     """
-    V, w = check_points("V", V), np.asarray(w, dtype=float)
-    check_vector("w", np.append(w, 1.0))
+    V, w = bounded("V", check_points("V", V), False), np.asarray(w, dtype=float)
+    check_vector("w", np.append(w, 1.0), V.shape[1] + 1)
     mean = (mechanism.polynomial(V @ w)[:, None] * V).mean(axis=0)
     signal = float(mean @ mean)
     if signal == 0:

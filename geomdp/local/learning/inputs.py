@@ -19,8 +19,8 @@ _SLACK = 1e-9  # rounding of a norm that is one on paper
 def check_rng(rng: object, purpose: str) -> np.random.Generator:
     """Return a generator of simulated randomness; a missing one is refused, so that nothing is seeded twice.
 
-    An integer seeds one stream for each purpose: data drawn with seed 3 and noise drawn with seed 3 are
-    independent, where one shared stream would make the noise a function of the data.
+    An integer or a SeedSequence seeds one stream for each purpose: data drawn with seed 3 and noise drawn
+    with seed 3 are independent, where one shared stream would make the noise a function of the data.
 
     Args:
         rng: a numpy Generator (used as it is), a SeedSequence, or an integer seed >= 0.
@@ -37,10 +37,25 @@ def check_rng(rng: object, purpose: str) -> np.random.Generator:
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, np.random.SeedSequence):
-        return np.random.default_rng(rng)
+        key = (*rng.spawn_key, *purpose.encode())
+        return np.random.default_rng(
+            np.random.SeedSequence(rng.entropy, spawn_key=key, pool_size=rng.pool_size)
+        )
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return np.random.default_rng(np.random.SeedSequence(int(rng), spawn_key=tuple(purpose.encode())))
     raise ArgumentError("rng", "a numpy Generator or an integer seed >= 0", describe(rng))
+
+
+def check_source(rng: object, sampler: object) -> None:
+    """Check that exactly one of a generator and a sampler is given, and that the latter is one.
+
+    Raises:
+        ArgumentError: otherwise.
+    """
+    if (rng is None) == (sampler is None):
+        raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
+    if sampler is not None and not callable(getattr(sampler, "uniform", None)):
+        raise ArgumentError("sampler", "a sampler such as SecureSampler()", describe(sampler))
 
 
 def check_points(name: str, X: Any, d: int | None = None) -> Points:
@@ -51,6 +66,8 @@ def check_points(name: str, X: Any, d: int | None = None) -> Points:
             holds no coordinate.
     """
     try:
+        if np.iscomplexobj(X):
+            raise TypeError
         points = np.asarray(X, dtype=np.float64)
     except (TypeError, ValueError):
         raise ArgumentError(name, "an array of numbers of shape (n, d)", "one with other entries") from None

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError
+from geomdp.core.errors import ArgumentError, check_epsilon
 from geomdp.local.finite import Dice, odds
 from geomdp.local.kernels import RandomisedResponse
-from geomdp.local.learning.inputs import Points, Signs, check_labels, check_rng
+from geomdp.local.learning.inputs import Points, Signs, check_labels, check_rng, check_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +79,11 @@ def respond(
     wanted = [epsilons] * n if np.ndim(epsilons) == 0 else list(epsilons)
     if len(wanted) != n:
         raise ArgumentError("epsilons", f"one number, or {n} of them", f"{len(wanted)} numbers")
-    if (rng is None) == (sampler is None):
-        raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
+    check_source(rng, sampler)
     kernels: dict[Any, RandomisedResponse] = {}
     for epsilon in wanted:
         if epsilon not in kernels:
-            kernels[epsilon] = RandomisedResponse(odds(epsilon))
+            kernels[epsilon] = RandomisedResponse(odds(check_epsilon(epsilon)))
     rate = {e: float(1 / (1 + k.ratio)) for e, k in kernels.items()}
     loss = {e: k.loss([0, 1]) for e, k in kernels.items()}
     rates = np.array([rate[e] for e in wanted], dtype=float)

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from geomdp.core.errors import ArgumentError, describe
 from geomdp.local.finite import Dice
 from geomdp.local.learning.estimates import Estimate, group_estimates, mean_estimate
-from geomdp.local.learning.inputs import Points, Signs, check_points, check_rng, unit
+from geomdp.local.learning.inputs import Points, Signs, check_points, check_rng, check_vector, unit
 from geomdp.local.learning.massart import MassartFit, learn_massart, vote
 from geomdp.local.learning.self_training import SelfTrained, self_train
 
@@ -43,6 +44,11 @@ class VoteThenRelearn:
         return unit(np.mean([group.weights for group in self.groups], axis=0))
 
     @property
+    def simulated(self) -> bool:
+        """Whether the private messages were simulated."""
+        return any(group.simulated for group in self.groups)
+
+    @property
     def loss(self) -> float:
         """A user's privacy loss."""
         return max(group.loss for group in self.groups)
@@ -56,7 +62,9 @@ def vote_then_relearn(
     *,
     rng: np.random.Generator | int,
     groups: int = 5,
+    sampler: Dice | None = None,
     delta: Fraction | float | str | None = None,
+    caps: int | None = None,
     normalise: bool = False,
     updates: int = 1500,
     progress: Callable[[float], None] | None = None,
@@ -74,7 +82,9 @@ def vote_then_relearn(
         X: private points (n, d); y: private labels.
         Q: public unlabelled points (m, d).
         epsilon: privacy loss of each user.
-        rng: of the simulation.
+        rng: of the groups, the relearner and, without a sampler, the simulated messages.
+        sampler: draws the private messages; with SecureSampler the groups' halfspaces are a release.
+        caps: number of public directions, see mean_estimate.
         groups: k, odd; of order log(1/beta).
         delta: left out: pure epsilon; given: Gaussian noise.
         normalise: map private points to the sphere first.
@@ -90,7 +100,7 @@ def vote_then_relearn(
         True
     """
     generator = check_rng(rng, "vote")
-    public = check_points("Q", Q)
+    public = check_points("Q", Q, check_points("X", X).shape[1])
     found = group_estimates(
         X,
         y,
@@ -100,6 +110,8 @@ def vote_then_relearn(
         normalise=normalise,
         mechanism="duchi" if delta is None else "gaussian",
         delta=delta,
+        sampler=sampler,
+        caps=caps,
     )
     labels = vote(np.array([group.weights for group in found]), public)
     start = np.mean([group.weights for group in found], axis=0)
@@ -147,7 +159,8 @@ def weak_then_self_train(
     """Return Algorithm 3: a private weak halfspace, then self-training on public points of the mixture.
 
     The weak learner is the private mean, at pure epsilon by default. All it has to find is the side of mu:
-    about 12 (d+1) users at epsilon = 1 and |mu| = 1 for nine runs in ten, where the private mean alone needs
+    about 12 (d+1) users at epsilon = 1 and |mu| = 1 put nine runs in ten on that side, of which some still
+    fail for lack of public points; the private mean alone needs
     of the order of d^2. The theorem asks the weak learner for an error of r^2/(144 U), 0.0007 for Gaussian
     noise; no such threshold is used here, for none is needed.
 
@@ -159,7 +172,8 @@ def weak_then_self_train(
         sampler: instead of rng; with SecureSampler the result is a release.
         delta: given: Gaussian noise (simulated).
         caps: number of public directions; given: fewer users than Duchi's mechanism, see mean_estimate.
-        weak: another private weak learner, called without arguments, e.g. a logistic_estimate.
+        weak: another private weak learner, called without arguments, e.g. a logistic_estimate; it returns an
+            Estimate, whose loss and label "simulated" are taken over. X, y and the budget are not used then.
         normalise: map private points to the sphere first.
         rounds, batch, scale: of self-training.
         progress: told the fraction of the rounds done.
@@ -172,10 +186,13 @@ def weak_then_self_train(
         >>> mixture.error(run.weak.weights) > 0.2, mixture.error(run.weights) < mixture.bayes_error() + 0.02
         (True, True)
     """
-    public = check_points("Q", Q)
     if weak is not None:
-        first = weak()
+        public, first = check_points("Q", Q), weak()
+        if not isinstance(first, Estimate):
+            raise ArgumentError("weak", "a function that returns an Estimate", describe(type(first)))
+        check_vector("weak", first.weights, public.shape[1])
     else:
+        public = check_points("Q", Q, check_points("X", X).shape[1])
         first = mean_estimate(
             X, y, epsilon, rng=rng, sampler=sampler, delta=delta, caps=caps, normalise=normalise
         )

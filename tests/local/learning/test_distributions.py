@@ -62,7 +62,7 @@ def test_gaussian_constants_are_those_of_the_definition():
         for r in (0.5, 1.0, 2.0):
             c = plane_constants("gaussian", basis, r)
             assert c.anti == pytest.approx(2 * math.pi * math.exp(r * r / 2), rel=1e-6)
-            assert c.upper == pytest.approx(1 / (2 * math.pi), rel=1e-6)
+            assert c.peak == pytest.approx(1 / (2 * math.pi), rel=1e-6)
             assert c.weak_error == pytest.approx(r * r / (144 * c.anti))
 
 

@@ -202,3 +202,18 @@ def test_bad_input_is_refused_by_name(call, name):
 def test_budgets_are_fractions():
     """A budget is held exactly."""
     assert OneCopy(_poly(1.0), 0.1, 1e-5).epsilon == Fraction(1, 10)
+
+
+def test_published_noise_that_proves_nothing_is_refused():
+    """Where the classical formula leaks, the mechanism is refused; the joint calibration always holds."""
+    from geomdp.local.learning.gaussian import GaussianVector
+
+    constant = logistic_polynomial(0)
+    for budget in ((14, "0.5"), (40, "0.9")):
+        with pytest.raises(ArgumentError, match="Argument 'calibration'"):
+            PaperCopies(constant, *budget, "basic")
+        assert PaperCopies(constant, *budget, "joint").loss() <= budget[0] + 1e-9
+    with pytest.raises(ArgumentError, match="Argument 'V'"):
+        GaussianVector(1.0).sample(np.array([[1e6, 0.0]]), 0)
+    with pytest.raises(ArgumentError, match="Argument 'V'"):
+        users_needed(OneCopy(constant, 1, "1e-5"), np.array([[9.0, 0.0]]), np.array([1.0, 0.0]))

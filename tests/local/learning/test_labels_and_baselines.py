@@ -13,13 +13,14 @@ from geomdp.local.finite import odds
 from geomdp.local.kernels import RandomisedResponse
 from geomdp.local.learning.baselines import (
     average,
+    corrected_logistic,
     logistic_regression,
     one_bit,
     principal_direction,
 )
-from geomdp.local.learning.distributions import Mixture
+from geomdp.local.learning.distributions import Mixture, draw
 from geomdp.local.learning.estimates import mean_estimate
-from geomdp.local.learning.inputs import unit, unit_rows
+from geomdp.local.learning.inputs import decide, unit, unit_rows
 from geomdp.local.learning.label_dp import flip_rate, respond
 from geomdp.local.learning.rates import (
     mean_success_probability,
@@ -183,3 +184,24 @@ def test_bad_input_is_refused_by_name(call, name):
     """Every refusal names the argument."""
     with pytest.raises(ArgumentError, match=f"Argument '{name}' must be"):
         call()
+
+
+def test_known_rates_remove_the_bias_of_the_logistic_fit():
+    """With known rates, the corrected likelihood finds the halfspace that the plain fit misses."""
+    w = unit(np.arange(1.0, 6.0))
+    X = draw("exponential", 6000, 5, 0)
+    answer = respond(decide(X, w), np.where(X[:, 0] > 0, 0.3, 4.0).tolist(), rng=1)
+    corrected = corrected_logistic(X, answer.labels, answer.rates)
+    assert corrected @ w > 0.998 > logistic_regression(X, answer.labels) @ w
+    with pytest.raises(ArgumentError, match="Argument 'rates'"):
+        corrected_logistic(X, answer.labels, np.full(6000, 0.5))
+
+
+def test_tiny_budgets_are_refused_alike():
+    """A loss below 1e-6 is refused by labels and by the one-bit learner, as everywhere."""
+    for call in (
+        lambda: respond([1], 1e-9, rng=0),
+        lambda: one_bit(np.eye(2), np.eye(2), [1, 1], 1e-9, rng=0),
+    ):
+        with pytest.raises(ArgumentError, match="Argument 'epsilon'"):
+            call()

@@ -206,3 +206,29 @@ def test_labels_of_other_kinds_are_refused(y):
     """Texts, missing values, columns, scalars and NaN are no labels."""
     with pytest.raises(ArgumentError, match="Argument 'y' must be"):
         mean_estimate(np.zeros((4, 2)), y, 1, rng=0)
+
+
+def test_algorithm_1_runs_with_a_sampler_and_with_caps():
+    """The groups' messages come from the sampler; sizes and a weak learner's type are checked first."""
+    from geomdp.core.errors import ArgumentError
+    from geomdp.local.learning.inputs import check_rng
+    from geomdp.privacy.sampler import SecureSampler
+
+    X, y = Mixture.on_axis(3).sample(60, 0)
+    Q = Mixture.on_axis(3).sample(100, 1)[0]
+    for caps in (None, 4):
+        found = vote_then_relearn(
+            X, y, Q, 1, rng=2, groups=3, sampler=SecureSampler(), caps=caps, normalise=True, updates=5
+        )
+        assert not found.simulated
+    for call in (
+        lambda: vote_then_relearn(X, y, Q[:, :2], 1, rng=0),
+        lambda: weak_then_self_train(X, y, Q[:, :2], 1, rng=0),
+        lambda: weak_then_self_train(None, None, Q, 1, weak=lambda: 5),
+        lambda: weak_then_self_train(X, y, Q, 1, sampler=1, normalise=True),
+    ):
+        with pytest.raises(ArgumentError):
+            call()
+    seed = np.random.SeedSequence(5)
+    assert check_rng(seed, "points").random() != check_rng(seed, "noise").random()
+    assert check_rng(seed, "points").random() == check_rng(np.random.SeedSequence(5), "points").random()

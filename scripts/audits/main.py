@@ -14,9 +14,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from geomdp.learners import audits as learners
 from geomdp.local.audits import run_audits as run_local
-from geomdp.testers.audits.registry import AUDITS, PLANTED, SAMPLED, run_all, run_sampled
+from geomdp.testers.audits.registry import AUDITS, PLANTED, SAMPLED, run, run_sampled
 
+#: Audits of the testers and the learners, then the planted bugs of both.
+CHECKS = {
+    **AUDITS,
+    **{check.name: check for check in learners.checks()},
+    **PLANTED,
+    **{check.name: check for check in learners.planted()},
+}
 README = Path(__file__).parents[2] / "README.md"
 HEAD = "| audit | every view of | claim | worst log ratio | pairs | |\n|---|---|---|---|---|---|\n"
 BUGS = "| planted bug | what is wrong | claim | log ratio found | pairs | |\n|---|---|---|---|---|---|\n"
@@ -39,7 +47,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--readme", action="store_true", help="put the tables into README.md (all audits)")
     arguments = parser.parse_args()
-    names = [*AUDITS, *PLANTED, *SAMPLED]
+    names = [*CHECKS, *SAMPLED]
     if arguments.list:
         sys.stdout.write("\n".join(names) + "\n")
         return 0
@@ -51,9 +59,7 @@ def main() -> int:
     chosen = arguments.names or names
     say = (lambda text: None) if arguments.json else _say
     exact: list[dict[str, Any]] = []
-    for row in (
-        run_all([name for name in chosen if name not in SAMPLED]) if set(chosen) - set(SAMPLED) else ()
-    ):
+    for row in (run(CHECKS[name]) for name in CHECKS if name in chosen):
         first = not exact or bool(exact[-1]["bug"]) != bool(row["bug"])
         say(("\n" + (BUGS if row["bug"] else HEAD) if first else "") + line(row))
         exact.append(row)

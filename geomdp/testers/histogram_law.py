@@ -55,9 +55,9 @@ def class_count(domain: Domain, classes: str) -> int:
     """Return the number of labelings of the domain that the class realises, or an upper bound on it.
 
     Where an exact count takes too long the bound 2 * sum_{i < d} C(m - 1, i) is used on pointed domains
-    [Cover 1965]; grids and lines are pointed. On other domains i < d + 1 takes its place: on finitely many points
-    <w, x> >= 0 and <w, x> + c > 0 agree for some c > 0, so every labelling is one of the points (x, 1) by an
-    open halfspace of one dimension more.
+    [Cover 1965]; grids and lines are pointed. On other domains i < d + 1 takes its place: on finitely many
+    points <w, x> >= 0 and <w, x> + c > 0 agree for some c > 0, so every labelling is one of the points (x, 1)
+    by an open halfspace of one dimension more.
 
     Example:
         >>> class_count(Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)]), "halfspaces")

@@ -140,7 +140,9 @@ def check_beta(value: object, name: str = "beta") -> Fraction:
     """
     beta = check_fraction(name, value)
     if not 0 < beta < 1:
-        raise ArgumentError(name, "a number with 0 < beta < 1", describe(value), "The usual choice is 0.1.")
+        raise ArgumentError(
+            name, f"a number with 0 < {name} < 1", describe(value), "The usual choice is 0.1."
+        )
     return beta
 
 

@@ -30,9 +30,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from geomdp.core.errors import ArgumentError, check_choice, check_epsilon, check_fraction, check_integer
-from geomdp.learners.composition import Loss, composed_delta, exp_lower, exp_upper, lazy_response
+from geomdp.learners.composition import Loss, composed_delta, exp_lower, exp_upper, lazy_response, log_up
 
 METHODS = ("carrier-boost", "label-boost", "matched", "stated")
 
@@ -97,8 +98,16 @@ class Layout:
         if self.deltas and len(self.deltas) != self.k:
             raise ArgumentError("deltas", f"{self.k} numbers, one for each oracle", len(self.deltas))
         for name in ("oracles", "relabels"):
-            for loss in getattr(self, name):
-                check_epsilon(loss, name)
+            object.__setattr__(self, name, tuple(check_epsilon(loss, name) for loss in getattr(self, name)))
+        if self.initial is not None:
+            initial = check_fraction("initial", self.initial)
+            if not 0 < initial <= 100:
+                raise ArgumentError("initial", "None, or a loss with 0 < loss <= 100", str(initial))
+            object.__setattr__(self, "initial", initial)
+        shares = tuple(check_fraction("deltas", share) for share in self.deltas)
+        if not all(0 <= share < 1 for share in shares):
+            raise ArgumentError("deltas", "numbers with 0 <= delta < 1", "others")
+        object.__setattr__(self, "deltas", shares)
 
     @property
     def k(self) -> int:
@@ -262,6 +271,64 @@ def _reservoir(uses: list[tuple[Block, int]], epsilon: Fraction, delta: Fraction
         middle = (low + high) // 2
         low, high = (low, middle) if _enough(uses, middle, epsilon, delta) else (middle, high)
     return Reservoir(high, names)
+
+
+def guarantee(layout: Layout, m: Sequence[int], allocation: Allocation) -> tuple[Fraction, Fraction]:
+    """Return an epsilon and a delta that a run has, from its layout, sample sizes and reservoirs alone.
+
+    What the allocation states is returned where the blocks bear it out. Otherwise the statement is void and
+    losses are added up: epsilon and delta of a reservoir are the sums over its amplified blocks, rounded up,
+    and the run has those of its worst reservoir, because the replaced record is in one of them.
+
+    Args:
+        layout: the privacy parameters, with the deltas of the oracles that run.
+        m: k sample sizes, R_0's first.
+        allocation: the reservoirs; every block draws from one.
+
+    Raises:
+        ArgumentError: when the reservoirs do not fit the layout: a block without a reservoir or with two, a
+            sample larger than its reservoir, or a carrier from the reservoir of the sample before it.
+
+    Example:
+        >>> layout = Layout((Fraction(5),), ())
+        >>> forged = Allocation("fresh", (Reservoir(2, ("R0",)),), Fraction(1, 100), Fraction(0))
+        >>> round(float(guarantee(layout, (2,), forged)[0]), 6)
+        5.0
+        >>> guarantee(layout, (2,), allocate(layout, (2,), Fraction(1)))[0]
+        Fraction(1, 1)
+    """
+    parts = {block.name: block for block in blocks(layout)}
+    used = [use for reservoir in allocation.reservoirs for use in reservoir.uses]
+    if sorted(used) != sorted(parts) or len(m) != len(parts):
+        raise ArgumentError("plan", "one sample and one reservoir for each block", "others")
+    sizes = {name: check_integer("m", size, 1) for name, size in zip(parts, m, strict=True)}
+    home = {use: i for i, reservoir in enumerate(allocation.reservoirs) for use in reservoir.uses}
+    if any(home[a] == home[b] for a, b in pairwise(parts)):
+        raise ArgumentError("plan", "reservoirs of which no two samples in a row draw from one", "others")
+    if any(sizes[use] > reservoir.size for reservoir in allocation.reservoirs for use in reservoir.uses):
+        raise ArgumentError("plan", "reservoirs as large as their samples", "smaller ones")
+    groups = [
+        ([(parts[use], sizes[use]) for use in reservoir.uses], reservoir.size)
+        for reservoir in allocation.reservoirs
+        if reservoir.uses
+    ]
+    epsilon, delta = allocation.epsilon, allocation.delta
+    if epsilon >= 0 and 0 <= delta < 1 and all(_kept(group, size, epsilon, delta) for group, size in groups):
+        return epsilon, delta
+    totals = []
+    for group, size in groups:
+        amplified = [block.loss.subsampled(Fraction(use, size)) for block, use in group]
+        loss = log_up(math.prod((part.ratio for part in amplified), start=Fraction(1)))
+        totals.append((Fraction(loss), sum((part.delta for part in amplified), Fraction(0))))
+    return max(loss for loss, _ in totals), max(share for _, share in totals)
+
+
+def _kept(uses: list[tuple[Block, int]], size: int, epsilon: Fraction, delta: Fraction) -> bool:
+    if delta == 0 and any(block.loss.delta for block, _ in uses):
+        return False
+    if len(uses) == 1 and epsilon > 0:
+        return least_reservoir(uses[0][0].loss, uses[0][1], epsilon, delta) <= size
+    return _enough(uses, size, epsilon, delta)
 
 
 def _enough(uses: list[tuple[Block, int]], size: int, epsilon: Fraction, delta: Fraction) -> bool:

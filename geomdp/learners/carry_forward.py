@@ -14,16 +14,17 @@ one fresh reservoir for each carrier, exact constants.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, CapacityError
-from geomdp.learners.accounting import blocks
-from geomdp.learners.classes.base import Component, Labels, PrefixClass, check_labels
+from geomdp.core.errors import ArgumentError
+from geomdp.learners.accounting import Layout, blocks, guarantee
+from geomdp.learners.classes.base import Component, Labels, Limited, PrefixClass, check_labels
 from geomdp.learners.components import (
     CompletionOracle,
     ComponentOracle,
@@ -97,7 +98,8 @@ class CarryForwardLearner:
     reservoir and are not labelled by hand. That block has the loss of :func:`accounting.blocks`, amplified by
     subsampling; blocks of one reservoir compose adaptively. Every oracle after the first one runs on a
     realizable state, whatever the earlier steps drew (invariant below). Conclusion: (epsilon, delta)-DP with
-    the numbers of the plan's allocation, on all inputs, in every mode.
+    the numbers of :func:`accounting.guarantee`, on all inputs, in every mode. They follow from the layout,
+    the sizes and the oracles; what a plan states about itself is reported only where they bear it out.
 
     Invariant (paper, Lemma 5.2). Before oracle i > 1, some hypothesis with the prefix (y_1, ..., y_{i-1})
     labels S_{i-1} exactly. The relabelling returns such a hypothesis, and each run replays it in integers.
@@ -106,7 +108,8 @@ class CarryForwardLearner:
     run goes on with public defaults (the middle of a domain; the labels of the default completion): an
     exception that depends on records would be a message about them. The guarantee is proved for parts that
     keep their contract; the defaults only keep a broken one quiet. With `strict` the exception is raised:
-    for tests, never with data that matter. Limits that depend on public sizes are raised always.
+    for tests, never with data that matter. Limits of a class (:class:`classes.base.Limited`) are decided from
+    the plan's sizes when the learner is made, before there is a record.
 
     What is not covered: the running time depends on the data. Show a result after a fixed time where an
     onlooker could measure it.
@@ -117,6 +120,10 @@ class CarryForwardLearner:
         oracles: k component oracles; by default :class:`CompletionOracle` at the layout's losses.
         shuffle: split rows in uniform random order rather than as they stand.
         strict: raise failures of oracles and relabellings.
+
+    Raises:
+        ArgumentError: when plan, class and oracles do not fit each other.
+        CapacityError: when the class cannot handle samples of the plan's sizes.
 
     Example: intervals on 0, ..., 1023.
         >>> from geomdp.learners.classes.interval import intervals
@@ -161,6 +168,21 @@ class CarryForwardLearner:
                 "one that needs realizable samples",
                 "Give the layout an initial relabelling.",
             )
+        _ = self.guarantee  # refuses reservoirs that do not fit the layout
+        if isinstance(self.C, Limited):
+            self.C.admit(self.plan.m, layout.method, initial=layout.initial is not None)
+
+    @cached_property
+    def guarantee(self) -> tuple[Fraction, Fraction]:
+        """The (epsilon, delta) of a run, recomputed from the blocks."""
+        return guarantee(self._layout, self.plan.m, self.plan.allocation)
+
+    @property
+    def _layout(self) -> Layout:
+        """The layout, with the deltas of the oracles that run."""
+        layout = self.plan.layout
+        deltas = tuple(max(layout.delta(i), oracle.delta) for i, oracle in enumerate(self.oracles))
+        return replace(layout, deltas=deltas)
 
     def _allowed(self, i: int) -> Fraction:
         layout = self.plan.layout
@@ -173,7 +195,7 @@ class CarryForwardLearner:
         rows = []
         plan = self.plan
         sizes = {use: r.size for r in plan.allocation.reservoirs for use in r.uses}
-        for block, m in zip(blocks(plan.layout), plan.m, strict=True):
+        for block, m in zip(blocks(self._layout), plan.m, strict=True):
             after = block.loss.subsampled(Fraction(m, sizes[block.name]))
             rows.append(
                 Spent(block.name, m, sizes[block.name], block.loss.epsilon, after.epsilon, after.delta)
@@ -191,7 +213,6 @@ class CarryForwardLearner:
 
         Raises:
             ArgumentError: when X or y has another form, or n is below the plan's.
-            CapacityError: when the class cannot handle samples of these sizes.
         """
         table = np.asarray(X)
         labels = np.array(check_labels(y, len(table)), dtype=np.int8)
@@ -200,11 +221,11 @@ class CarryForwardLearner:
         whole = table if table.dtype == object else table[:1]
         self.C.predict(default_completion(self.C), whole)  # refuses tables of another form, before any draw
         components = self._run(table, labels, sampler, watch)
-        allocation = self.plan.allocation
+        epsilon, delta = self.guarantee
         return Learned(
             components,
-            allocation.epsilon,
-            allocation.delta,
+            epsilon,
+            delta,
             self.ledger(),
             self.plan.mode,
             self.plan.promise,
@@ -263,9 +284,7 @@ class CarryForwardLearner:
         """Return what an action gives, or a public default where it breaks its contract."""
         try:
             return action()
-        except CapacityError:  # of public sizes
-            raise
-        except Exception:
+        except Exception:  # refusals too: here they would depend on records
             if self.strict:
                 raise
             return default()

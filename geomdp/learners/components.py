@@ -277,6 +277,18 @@ class FiniteClass:
         lists = [[domain.value(i) for i in range(domain.size)] for domain in rest]
         return [(*self.prefix, *tail) for tail in product(*lists)]
 
+    def admit(self, m: Sequence[int], method: str, *, initial: bool) -> None:
+        """Refuse a run whose samples are too large to list; decided from their public sizes.
+
+        Raises:
+            CapacityError: when hypotheses times rows exceed a million in some round.
+        """
+        del method, initial  # both relabellings list the two samples together, the initial one R_0 alone
+        for i, size in enumerate(m):
+            self._check_listed(i, size)
+            if i + 1 < len(m):
+                self._check_listed(i + 1, size + m[i + 1])
+
     def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
         """Return the labels of a complete hypothesis."""
         table = self._table(X)
@@ -314,14 +326,15 @@ class FiniteClass:
 
     def _labels(self, X: Any) -> NDArray[np.int8]:
         table = self._table(X)
-        count = math.prod(domain.size for domain in self.domains[len(self.prefix) :])
-        if count * max(1, len(table)) > _LISTED:
-            raise CapacityError(
-                "X", f"such that hypotheses times rows <= {_LISTED:,}", f"{count} x {len(table)}"
-            )
+        self._check_listed(len(self.prefix), len(table))
         listed = self.hypotheses()
         labels = [np.asarray(self.rule(h, table)) for h in listed]  # type: ignore[arg-type]
         return np.array(labels, dtype=np.int8).reshape(len(listed), len(table))
+
+    def _check_listed(self, fixed: int, rows: int) -> None:
+        count = math.prod(domain.size for domain in self.domains[fixed:])
+        if count * max(1, rows) > _LISTED:
+            raise CapacityError("X", f"such that hypotheses times rows <= {_LISTED:,}", f"{count} x {rows}")
 
     def _survey(self, X: Any, wanted: NDArray[Any], kept: NDArray[Any]) -> ListedSurvey:
         labels, hypotheses = self._labels(X), self.hypotheses()

@@ -101,6 +101,45 @@ class Dyadic:
         return _clamp(floor(x * (1 << self.bits)) + 1 + (self.radius << self.bits), self.size)
 
 
+@dataclass(frozen=True)
+class Beyond:
+    """A domain with one more value after the last: a threshold there is passed by no value of the domain.
+
+    Args:
+        inner: the domain; the added value is its largest one plus 1.
+
+    Example:
+        >>> D = Beyond(Integers(0, 9))
+        >>> D.size, D.value(10), D.first_above(Fraction(9)), D.first_at_least(Fraction(11))
+        (11, Fraction(10, 1), 10, 11)
+    """
+
+    inner: OrderedDomain
+
+    @property
+    def size(self) -> int:
+        """The number of elements, one more than the domain has."""
+        return self.inner.size + 1
+
+    @property
+    def last(self) -> Fraction:
+        """The added value."""
+        return self.inner.value(self.inner.size - 1) + 1
+
+    def value(self, index: int) -> Fraction:
+        """Return the element of a rank."""
+        check_integer("index", index, 0, self.inner.size)
+        return self.last if index == self.inner.size else self.inner.value(index)
+
+    def first_at_least(self, x: Fraction) -> int:
+        """Return the number of elements below x."""
+        return self.inner.first_at_least(x) + (x > self.last)
+
+    def first_above(self, x: Fraction) -> int:
+        """Return the number of elements <= x."""
+        return self.inner.first_above(x) + (x >= self.last)
+
+
 class Explicit:
     """A listed domain: a public grid of the user's own.
 

@@ -7,6 +7,10 @@ repeated, is marked as simulated, and is no release.
 Nothing but the following is taken from the data: the hypothesis, drawn by a private mechanism. The number of
 records, the labels' names and the grid are public parameters. Records off the grid are moved to the nearest
 grid point, each one by itself, which keeps neighbours neighbours. A fitted object holds no record.
+
+Refusals come before the budget is charged, and follow from parameters and public sizes, with one exception: a
+table that cannot be read (a missing number, a label that is none of the two) is refused for the eyes of its
+holder, who mends it first. Keep such a message to yourself: it may depend on one record.
 """
 
 from __future__ import annotations
@@ -15,15 +19,14 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.classifier import Halfspace
 from geomdp.core.errors import (
     ArgumentError,
+    check_beta,
     check_choice,
     check_epsilon,
     check_fraction,
@@ -34,10 +37,12 @@ from geomdp.learners.carry_forward import CarryForwardLearner, Learned, Progress
 from geomdp.learners.classes.base import PrefixClass
 from geomdp.learners.classes.boolean import MOST, Boolean
 from geomdp.learners.classes.halfspace import Halfspaces
-from geomdp.learners.domains import Explicit, Integers, OrderedDomain
-from geomdp.learners.exponential import default_grid, exponential_halfspace, exponential_thresholds
+from geomdp.learners.domains import Integers, OrderedDomain
+from geomdp.learners.exponential import exponential_halfspace, exponential_thresholds
+from geomdp.learners.generic import GenericRun, Goal, halfspace_run, tuple_run
 from geomdp.learners.growth import Profile, composition_profile, coordinate_domains, halfspace_profile
-from geomdp.privacy.budget import Budget
+from geomdp.learners.layouts import draw
+from geomdp.learners.records import as_numbers, compact_domain, halfspace_of, snapped
 from geomdp.privacy.sampler import Sampler, SecureSampler, SimSampler
 
 METHODS = ("carrier-boost", "label-boost", "exponential")
@@ -49,6 +54,15 @@ RULES: dict[str, Callable[..., bool]] = {
     "majority": lambda *passed: 2 * sum(passed) > len(passed),
 }
 _FIXED = {"threshold": 1, "interval": 2}
+_RESERVOIRS = ("best", "fresh", "alternating")
+_WIDE = 2**53  # integers up to here are doubles
+
+
+class Account(Protocol):
+    """What a release is charged to, such as a :class:`geomdp.privacy.budget.Budget`."""
+
+    def spend(self, epsilon: Fraction) -> None:
+        """Charge a release, or raise an error; called once, before anything is drawn."""
 
 
 class _Estimator:
@@ -119,20 +133,81 @@ class _Estimator:
 
     def _signs(self, y: Any, n: int) -> NDArray[np.int8]:
         """Return labels +1 and -1 of the public pair of classes."""
-        given = np.asarray(y)
+        try:
+            given = np.asarray(y)
+        except ValueError:
+            raise ArgumentError("y", "an array of labels", "rows of different lengths") from None
         if given.shape != (n,):
             raise ArgumentError("y", f"one label for each of the {n} rows of X", f"of shape {given.shape}")
-        if len(self.classes) != 2 or self.classes[0] == self.classes[1]:
-            raise ArgumentError("classes", "two different labels, the negative one first", "others")
         positive, negative = given == self.classes[1], given == self.classes[0]
         if not (positive | negative).all():
             raise ArgumentError(
                 "y",
                 f"of the two labels {self.classes}",
-                "an array with other values",
+                "an array with another value",
                 "Name your labels: classes=(negative, positive).",
             )
         return np.where(positive, 1, -1).astype(np.int8)
+
+    def _checked(self, n: int) -> None:
+        """Check every parameter that both learners share, whether the method uses it or not."""
+        check_choice("method", self.method, METHODS)
+        check_choice("mode", self.mode, modes.MODES)
+        check_choice("reservoirs", self.reservoirs, _RESERVOIRS)
+        check_epsilon(self.epsilon)
+        share = check_fraction("delta", self.delta)
+        if not 0 <= share < 1:
+            raise ArgumentError("delta", "a number with 0 <= delta < 1", str(share))
+        check_beta(self.beta)
+        if self.alpha is not None:
+            check_beta(self.alpha, "alpha")
+        elif self.mode == "rigorous":
+            raise ArgumentError("alpha", "the error to certify, such as 0.1", "None")
+        for name in ("initial", "shuffle", "merged"):
+            value = getattr(self, name, False)
+            if not isinstance(value, (bool, np.bool_)):
+                raise ArgumentError(name, "True or False", f"a {type(value).__name__}")
+        self._check_classes()
+        self._check_sizes()
+        if n < 1:
+            raise ArgumentError("X", "a table of at least one record", "empty")
+
+    def _check_classes(self) -> None:
+        pair = self.classes
+        try:
+            good = len(pair) == 2 and not isinstance(pair, str) and bool(pair[0] != pair[1])
+        except (TypeError, ValueError, KeyError):
+            good = False
+        if not good:
+            raise ArgumentError("classes", "two different labels, the negative one first", "others")
+
+    def _check_sizes(self) -> None:
+        """Check m, which belongs to the validated mode component by component."""
+        if self.m is None:
+            return
+        if self.method == "exponential" or self.mode != "validated":
+            mend = "Sample sizes belong to 'carrier-boost' and 'label-boost' in mode 'validated'."
+            raise ArgumentError("m", "None for this method and mode", "given", mend)
+        try:
+            sizes = [self.m[i] for i in range(len(self.m))]
+        except TypeError:
+            raise ArgumentError("m", "a list of sample sizes", f"a {type(self.m).__name__}") from None
+        for size in sizes:
+            check_integer("m", size, 1)
+
+    def _goal(self) -> Goal:
+        """Return what the generic mechanism is asked for.
+
+        Raises:
+            ArgumentError: on the paper's mode, which is about another algorithm.
+        """
+        if self.mode == "paper":
+            mend = "The paper's constants belong to 'carrier-boost' and 'label-boost'."
+            raise ArgumentError(
+                "mode", "'validated' or 'rigorous' with method='exponential'", "'paper'", mend
+            )
+        alpha = check_beta(self.alpha, "alpha") if self.mode == "rigorous" else None
+        return Goal(check_epsilon(self.epsilon), alpha, check_beta(self.beta))
 
     def _named(self, signs: NDArray[Any]) -> NDArray[Any]:
         named: NDArray[Any] = np.asarray(self.classes)[(signs > 0).astype(int)]
@@ -148,13 +223,13 @@ class _Estimator:
         C: PrefixClass,
         profile: Profile,
         records: tuple[NDArray[Any], NDArray[np.int8]],
-        budget: Budget | None,
+        budget: Account | None,
         progress: Progress,
     ) -> Learned:
         """Plan, charge the budget, run: in this order."""
         n = len(records[0])
-        if n < 1:
-            raise ArgumentError("X", "at least one record", "empty")
+        if self.m is not None and len(self.m) != profile.k:
+            raise ArgumentError("m", f"{profile.k} sample sizes", f"{len(self.m)}")
         epsilon, delta = check_epsilon(self.epsilon), check_fraction("delta", self.delta)
         plan = plan_run(
             profile,
@@ -170,8 +245,9 @@ class _Estimator:
             reservoirs=self.reservoirs,
         )
         learner = CarryForwardLearner(C, plan, shuffle=self.shuffle, progress=progress)
+        sampler = self._sampler()
         self._charge(budget)
-        return learner.fit(*records, self._sampler())
+        return learner.fit(*records, sampler)
 
     def _record(self, learned: Learned) -> None:
         self.classes_ = np.asarray(self.classes)
@@ -180,7 +256,7 @@ class _Estimator:
         self.ledger_, self.simulated_ = learned.ledger, learned.simulated
         self.promise_ = learned.promise
 
-    def _charge(self, budget: Budget | None) -> None:
+    def _charge(self, budget: Account | None) -> None:
         """Spend epsilon from a budget, before anything is drawn."""
         if budget is None:
             return
@@ -227,14 +303,16 @@ class PrivateHalfspaceLearner(_Estimator):
 
     Args:
         epsilon, delta: the guarantee for the replacement of one record. delta = 0 is pure privacy.
-        method: "exponential" (the generic mechanism over a public grid of halfspaces: by far the fewest
-            records on every domain that fits a computer), "carrier-boost" or "label-boost" (component by
-            component).
+        method: "exponential" (the generic mechanism over a public grid of at most 8 features: by far the
+            fewest records on every domain that fits a computer; always pure), "carrier-boost" or
+            "label-boost" (component by component).
         radius: coordinates are integers in [-radius, radius]; others are moved to the nearest such point.
         scale: public factor by which X is multiplied before that.
-        mode: "validated", "rigorous" (needs alpha) or "paper"; for the component-by-component methods.
-        alpha, beta: error and failure probability of the rigorous mode.
-        m: sample sizes for the validated mode; by default as large as n allows.
+        mode: "validated", "rigorous" (needs alpha; with "exponential" up to two features, and for two on at
+            most 5,000 random rows unless alpha needs more) or "paper" (component by component).
+        alpha: error of the rigorous mode.
+        beta: failure probability of the promise.
+        m: sample sizes for the validated mode, component by component; by default as large as n allows.
         initial: relabel the first sample as the paper does.
         reservoirs: "best", "fresh" or "alternating".
         merged: choose (w, a_1) together.
@@ -286,7 +364,7 @@ class PrivateHalfspaceLearner(_Estimator):
         self.shuffle, self.classes, self.random_state = shuffle, classes, random_state
 
     def fit(
-        self, X: Any, y: Any, budget: Budget | None = None, progress: Progress = None
+        self, X: Any, y: Any, budget: Account | None = None, progress: Progress = None
     ) -> PrivateHalfspaceLearner:
         """Learn from records.
 
@@ -298,20 +376,25 @@ class PrivateHalfspaceLearner(_Estimator):
 
         Raises:
             ArgumentError: on a bad parameter, or when n is too small for what is asked.
-            CapacityError: when the class cannot handle so many records (d = 3 component by component).
+            CapacityError: when the class cannot handle so many records or features (d >= 3 component by
+                component).
         """
-        check_choice("method", self.method, METHODS)
         table = self._snapped(X)
-        signs = self._signs(y, len(table))
-        d = table.shape[1]
+        n, d = table.shape
+        self._checked(n)
+        check_choice("coordinates", self.coordinates, ("compact", "complete"))
+        signs = self._signs(y, n)
         if self.method == "exponential":
-            self._charge(budget)
+            goal = self._goal()
+            run = halfspace_run(d, self.radius, n, goal)
+            assert run.grid is not None  # noqa: S101 - of halfspaces
             sampler = self._sampler()
-            grid = default_grid(d, self.radius)
+            self._charge(budget)
+            rows = draw(range(n), run.rows, sampler)  # all of them as they are, or a uniform subset
             self.classifier_ = exponential_halfspace(
-                table, signs, grid, self.epsilon, sampler, progress=progress
+                table[rows], signs[rows], run.grid, goal.epsilon, sampler, progress=progress
             )
-            self._record(_generic(self.classifier_.weights, self.epsilon, len(table), grid.size, sampler))
+            self._record(_generic(self.classifier_.weights, run, n, self.mode, goal.epsilon, sampler))
         else:
             profile = halfspace_profile(d, self.radius, merged=self.merged)
             domains = self._domains(d)
@@ -338,7 +421,6 @@ class PrivateHalfspaceLearner(_Estimator):
 
     @property
     def _compact(self) -> bool:
-        check_choice("coordinates", self.coordinates, ("compact", "complete"))
         return self.coordinates == "compact" and self.mode == "validated"
 
     def _domains(self, d: int) -> tuple[OrderedDomain, ...]:
@@ -404,24 +486,27 @@ class PrivateThresholdTuple(_Estimator):
         self.classes, self.random_state = classes, random_state
 
     def fit(
-        self, X: Any, y: Any, budget: Budget | None = None, progress: Progress = None
+        self, X: Any, y: Any, budget: Account | None = None, progress: Progress = None
     ) -> PrivateThresholdTuple:
         """Learn from records: X is (n, 1) or (n,); budget and progress as for halfspaces.
 
         Raises:
             ArgumentError: on a bad parameter, or when n is too small for what is asked.
         """
-        check_choice("method", self.method, METHODS)
-        table, C = self._snapped(X), self._class()
-        signs = self._signs(y, len(table))
+        C = self._class()
+        table = self._snapped(X)
+        n = len(table)
+        self._checked(n)
+        signs = self._signs(y, n)
         if self.method == "exponential":
-            self._charge(budget)
+            goal = self._goal()
+            run = tuple_run(C.k, C.thresholds.size, n, goal)
             sampler = self._sampler()
-            drawn = exponential_thresholds(table, signs, C.thresholds, C.table, self.epsilon, sampler)
+            self._charge(budget)
+            drawn = exponential_thresholds(table, signs, C.thresholds, C.table, goal.epsilon, sampler)
             end = Fraction(self.high + 1)
             values = tuple(end if t is None else Fraction(t) for t in drawn.values)
-            size = (C.thresholds.size + 1) ** C.k
-            self._record(_generic(values, self.epsilon, len(table), size, sampler))
+            self._record(_generic(values, run, n, self.mode, goal.epsilon, sampler))
         else:
             profile = composition_profile(C.k, C.thresholds.size)
             self._record(self._learn(C, profile, (table, signs), budget, progress))
@@ -440,81 +525,26 @@ class PrivateThresholdTuple(_Estimator):
         k = fixed if self.k is None else check_integer("k", self.k, 1, MOST)
         if self.rule in _FIXED and k != fixed:
             raise ArgumentError("k", f"{fixed} or None for rule {self.rule!r}", k)
-        return Boolean.of(RULES[self.rule], k, Integers(self.low, self.high))
+        low, high = self._range()
+        return Boolean.of(RULES[self.rule], k, Integers(low, high))
+
+    def _range(self) -> tuple[int, int]:
+        low = check_integer("low", self.low, -_WIDE, _WIDE)
+        return low, check_integer("high", self.high, low, _WIDE)
 
     def _snapped(self, X: Any) -> NDArray[np.int64]:
-        values = np.asarray(X)
+        values = as_numbers(X)
         column = values.reshape(-1, 1) if values.ndim == 1 else values
-        return snapped(column, check_fraction("scale", self.scale), self.low, self.high, 1)
+        return snapped(column, check_fraction("scale", self.scale), *self._range(), 1)
 
 
-def snapped(X: Any, scale: Fraction, low: int, high: int, columns: int | None = None) -> NDArray[np.int64]:
-    """Return records times a public scale, each coordinate moved to the nearest integer in low..high.
-
-    Each coordinate is moved by itself, so the map keeps neighbours; no range is taken from the data.
-
-    Raises:
-        ArgumentError: when X is not a table of finite numbers.
-
-    Example:
-        >>> snapped([[0.26, -7], [1e9, 2]], Fraction(10), -50, 50).tolist()
-        [[3, -50], [50, 20]]
-    """
-    try:
-        table = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise ArgumentError("X", "a table of numbers", "one with other values") from None
-    if table.ndim != 2 or not table.shape[1] or (columns is not None and table.shape[1] != columns):
-        wanted = "at least one column" if columns is None else f"{columns} column"
-        raise ArgumentError("X", f"a table with {wanted}", f"of shape {table.shape}")
-    if not np.isfinite(table).all():
-        raise ArgumentError("X", "a table of finite numbers", "one with missing or infinite values")
-    if not (math.isfinite(float(scale)) and scale > 0):
-        raise ArgumentError("scale", "a number > 0", str(scale))
-    with np.errstate(over="ignore"):
-        moved = np.clip(np.rint(table * float(scale)), float(low), float(high))
-    return moved.astype(np.int64)
-
-
-@lru_cache(maxsize=8)
-def compact_domain(radius: int) -> Explicit:
-    """Return 0 and all +-(1 + i/256) 2^e, 0 <= i < 256, from e = 1 down to 2^e < 1 / (128 radius).
-
-    A public choice for coefficients of <a, x> >= +-1 on the grid of this radius: relative precision 1/256 at
-    every scale. Coefficients below the least one change <a, x> by less than 1/128; lines nearer to the origin
-    than 1/4 are left out.
-
-    Example:
-        >>> compact_domain(512).size
-        9729
-    """
-    lowest = -(check_integer("radius", radius, 1).bit_length() + 7)
-    values = [Fraction(256 + i, 256) * Fraction(2) ** e for e in range(lowest, 2) for i in range(256)]
-    return Explicit([0, *values, *(-v for v in values)])
-
-
-def halfspace_of(components: Sequence[Any]) -> Halfspace:
-    """Return components w, a_1, ..., a_d (or (w, a_1), a_2, ...) as homogeneous integer weights (a, -w).
-
-    Example:
-        >>> halfspace_of(((Fraction(1), Fraction(1, 2)), Fraction(-3, 4))).weights
-        (2, -3, -4)
-    """
-    flat = [Fraction(v) for part in components for v in (part if isinstance(part, tuple) else (part,))]
-    scale = math.lcm(*(v.denominator for v in flat))
-    w, *a = (int(v * scale) for v in flat)
-    divisor = math.gcd(w, *a) or 1
-    return Halfspace(tuple(v // divisor for v in (*a, -w)))
-
-
-def _generic(components: Sequence[Any], epsilon: Any, n: int, size: int, sampler: Sampler) -> Learned:
-    loss = check_epsilon(epsilon)
-    row = Spent("all", n, n, float(loss), float(loss), Fraction(0))
-    promise = (
-        f"at most (2/epsilon) ln(size/beta) mistakes more than the best of {size:,} candidates, "
-        "with probability 1 - beta, on all inputs"
-    )
-    return Learned(tuple(components), loss, Fraction(0), (row,), "exact", promise, sampler.simulated)
+def _generic(  # noqa: PLR0917 - the public account, item by item
+    components: Sequence[Any], run: GenericRun, n: int, mode: str, epsilon: Fraction, sampler: Sampler
+) -> Learned:
+    loss = float(epsilon)
+    shown = loss if Fraction(loss) >= epsilon else math.nextafter(loss, math.inf)
+    row = Spent("all", run.rows, n, shown, shown, Fraction(0))
+    return Learned(tuple(components), epsilon, Fraction(0), (row,), mode, run.promise, sampler.simulated)
 
 
 def _names(cls: type) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import INT64_SAFE, Halfspace, integer_array
-from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon, check_integer
 from geomdp.learners.grids import HalfspaceGrid, default_grid
 from geomdp.learners.groups import draw_from_groups
 from geomdp.learners.plane import PlaneGrid, exponential_plane
@@ -41,6 +41,8 @@ from geomdp.privacy.sampler import Sampler
 __all__ = ["HalfspaceGrid", "PlaneGrid", "default_grid", "exponential_halfspace", "exponential_thresholds"]
 
 _CELLS = 4_000_000  # numbers held at a time
+_LEVELS = 100_000_000  # about as many numbers of members by chunk and score are kept
+_MOST = 50_000_000  # numbers held at a time by the largest request
 Progress = Callable[[float], None] | None
 
 
@@ -71,6 +73,7 @@ def exponential_halfspace(
 
     Raises:
         ArgumentError: on shapes or labels that do not fit.
+        CapacityError: when the grid and the number of records together exceed memory.
 
     Example:
         >>> from geomdp.privacy.sampler import SimSampler
@@ -90,6 +93,7 @@ def exponential_halfspace(
         grid = default_grid(points.shape[1], check_integer("grid", grid, 1))
     if points.shape[1] != grid.features:
         raise ArgumentError("X", f"an array of {grid.features} columns", f"{points.shape[1]} columns")
+    check_capacity(grid, len(points))
     reach = INT64_SAFE // (int(np.abs(grid.directions).max()) * grid.features)
     points = np.clip(points, -reach, reach).astype(np.int64)  # each record by itself; products fit 64 bits
     n = len(points)
@@ -131,9 +135,28 @@ def check_records(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return points, labels.astype(np.int64)
 
 
+def check_capacity(grid: HalfspaceGrid, n: int) -> None:
+    """Refuse a number of records whose table of scores exceeds memory; a function of public sizes.
+
+    Raises:
+        CapacityError: with the number of records and of directions.
+    """
+    if _width(grid, n) * (len(grid.offsets) + n + 1) > _MOST:
+        raise CapacityError(
+            "X",
+            f"a table of fewer rows for a grid of {len(grid.directions):,} directions",
+            f"of {n:,} rows",
+            "Take fewer columns, a coarser grid, or a random part of the rows.",
+        )
+
+
+def _width(grid: HalfspaceGrid, n: int) -> int:
+    """Return the directions of a chunk: few enough for its own memory, enough to keep few chunks."""
+    return max(1, _CELLS // (len(grid.offsets) + n + 1), -(-len(grid.directions) * (n + 1) // _LEVELS))
+
+
 def _chunks(grid: HalfspaceGrid, n: int) -> Iterator[slice]:
-    J = len(grid.directions)
-    width = max(1, _CELLS // (len(grid.offsets) + n + 1))
+    J, width = len(grid.directions), _width(grid, n)
     return (slice(first, min(J, first + width)) for first in range(0, J, width))
 
 

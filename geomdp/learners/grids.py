@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
-from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon, check_integer
 from geomdp.learners.blocks import exponential_excess
+
+_MOST = 5_000_000  # directions, or offsets of either sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +63,18 @@ class HalfspaceGrid:
             levels: half the number of steps along an edge of the cube; about r (2 levels)^(r-1) directions.
             parts: offsets per unit of the leading coordinate, 1 <= parts <= levels; by default as many as
                 make about 10^4 offsets.
+
+        Raises:
+            CapacityError: when the grid is too large to list.
         """
         check_integer("features", features, 1, 8)
         check_integer("radius", radius, 1, 2**40)
         check_integer("levels", levels, 1, 2**12)
+        many = ((2 * levels + 1) ** features - (2 * levels - 1) ** features) // 2
+        if many > _MOST:
+            raise CapacityError(
+                "levels", f"so few that at most {_MOST:,} directions arise", f"{many:,} of them"
+            )
         inner, full = range(-levels + 1, levels), range(-levels, levels + 1)
         faces = (  # the first coordinate of full size is positive: one of each pair +-u
             product(*[inner] * axis, (levels,), *[full] * (features - axis - 1)) for axis in range(features)
@@ -72,6 +82,10 @@ class HalfspaceGrid:
         u = np.array([vector for face in faces for vector in face], dtype=np.int64)
         top = features * levels * radius
         step = max(1, top // 5000) if parts is None else max(1, levels // check_integer("parts", parts, 1))
+        if top // step > _MOST:
+            raise CapacityError(
+                "parts", f"so few that at most {2 * _MOST:,} offsets arise", f"{2 * (top // step):,} of them"
+            )
         offsets = np.arange(-(top // step) - 1, top // step + 2, dtype=np.int64)
         return cls(u, np.full(len(u), step, dtype=np.int64), offsets)
 

@@ -163,7 +163,10 @@ def learning_plan(
             "label-boost": (profile, "label-boost", False),
             "label-boost, initial": (profile, "label-boost", True),
         }
-    rows = [_exponential(profile, loss, error, failure, runs=cls != "halfspaces" or d == 1)]
+    if cls == "halfspaces":
+        rows = [_exponential(profile, loss, error, failure, runs=d == 1)]
+    else:
+        rows = [_tuples(profile, (values + 1) ** profile.k, loss, error, failure)]
     if cls == "halfspaces" and d == 2:
         rows.append(_dual_grid(profile, radius, loss, error, failure))
     for number, (name, (shape, method, initial)) in enumerate(layouts.items()):
@@ -242,6 +245,15 @@ def _exponential(profile: Profile, epsilon: Fraction, alpha: Fraction, beta: Fra
         f"one candidate for each of at most {_short(profile.members)} labellings of the public domain, {how};"
         " union or double-sample bound",
         runs=runs,
+    )
+
+
+def _tuples(profile: Profile, tuples: int, epsilon: Fraction, alpha: Fraction, beta: Fraction) -> Row:
+    return Row(
+        "exponential mechanism",
+        _selected(profile, tuples, epsilon, alpha, beta),
+        "rigorous",
+        f"all {_short(tuples)} tuples of thresholds, several for one labelling; union or double-sample bound",
     )
 
 

@@ -25,6 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -274,6 +275,12 @@ def _column(x: Any) -> NDArray[Any]:
         values = values[:, 0]
     if values.ndim != 1:
         raise ArgumentError("x", "(n,) or (n, 1) numbers", f"of shape {values.shape}")
+    if values.dtype == object:
+        real = all(isinstance(v, Rational) for v in values.tolist())
+    else:
+        real = values.dtype.kind in "biuf" and bool(np.isfinite(values).all())
+    if not real:
+        raise ArgumentError("x", "finite real numbers", "an array with other values")
     return values
 
 

@@ -293,6 +293,12 @@ def test_refusals():
         Layout((HALF,), (), "magic")
     with pytest.raises(ArgumentError, match="'deltas'"):
         Layout((HALF,), (), deltas=(HALF, HALF))
+    for share in (Fraction(-1), Fraction(3), float("nan")):
+        with pytest.raises(ArgumentError, match="'deltas'"):
+            Layout((HALF,), (), deltas=(share,))
+    for loss in (-ONE, Fraction(0), Fraction(200), "x"):
+        with pytest.raises(ArgumentError, match="'initial'"):
+            Layout((HALF,), (), initial=loss)
     with pytest.raises(ArgumentError, match="'delta'"):
         least_reservoir(Loss(Fraction(2), MILLIONTH), 10, ONE)
     with pytest.raises(ArgumentError, match="'m'"):

@@ -1,13 +1,14 @@
 """Laws of the component-by-component learner: invariant, totality, partition, modes, oracles."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from geomdp.core.errors import ArgumentError, CapacityError
-from geomdp.learners.accounting import Layout, allocate, blocks
+from geomdp.learners.accounting import Allocation, Layout, Reservoir, allocate, blocks
 from geomdp.learners.carry_forward import CarryForwardLearner
 from geomdp.learners.classes.halfspace import Halfspaces
 from geomdp.learners.classes.interval import intervals
@@ -24,7 +25,7 @@ from geomdp.learners.composition import Loss, exp_lower, exp_upper
 from geomdp.learners.domains import Dyadic, Integers
 from geomdp.learners.growth import Profile, composition_profile, halfspace_profile
 from geomdp.learners.layouts import draw, partition, stretch
-from geomdp.learners.modes import paper, rigorous, validated
+from geomdp.learners.modes import RunPlan, paper, rigorous, validated
 from geomdp.learners.oracles.ip_concave import halfspace_maximisers
 from geomdp.learners.pac_empirical import (
     LN4,
@@ -142,6 +143,74 @@ def test_public_limits_are_raised():
     plan = validated(Profile("b", (1000, 1000), lambda i, m: m + 1, 1, 1000), 60, Fraction(3))
     with pytest.raises(CapacityError):
         CarryForwardLearner(big, plan).fit(np.zeros((60, 1), int), np.ones(60, int), SimSampler(0))
+
+
+def test_no_refusal_depends_on_records():
+    """A refusal inside a round becomes a public default; limits of sizes are known before a record is."""
+
+    class Narrow(CompletionOracle):
+        def choose(self, C, X, y, sampler):
+            raise CapacityError("X", "other records", "these")
+
+    C, plan = intervals(Integers(-8, 8)), validated(composition_profile(2, 17), 60, Fraction(3))
+    X, y = next(_inputs(1))
+    oracles = tuple(Narrow(loss) for loss in plan.layout.oracles)
+    found = CarryForwardLearner(C, plan, oracles).fit(X, y, SimSampler(0))
+    assert found.components == default_completion(C)
+    four = halfspace_profile(4, 3)
+    with pytest.raises(CapacityError, match="3 features"):
+        CarryForwardLearner(Halfspaces((Dyadic(1, 2),) * 4, merged=True), validated(four, 90, Fraction(9)))
+
+
+def test_the_reported_cost_is_recomputed():
+    """A plan that understates its cost is not believed: the learner reports at least its ledger's losses."""
+    C = intervals(Integers(0, 9))
+    layout = Layout((Fraction(5),) * 2, (Fraction(5),))
+    pair = (Reservoir(2, ("R0",)), Reservoir(2, ("T1",)))
+    plan = RunPlan("validated", layout, (2, 2), Allocation("fresh", pair, Fraction(1, 100), Fraction(0)), "")
+    learner = CarryForwardLearner(C, plan)
+    found = learner.fit(np.arange(4)[:, None], np.array([1, -1, 1, 1]), SimSampler(0))
+    assert found.epsilon == Fraction(max(row.after for row in found.ledger)) > 10
+    true = validated(composition_profile(2, 10), 50, ONE)
+    assert CarryForwardLearner(C, true).guarantee == (1, 0)
+    assert max(row.after for row in CarryForwardLearner(C, true).ledger()) <= 1
+    for bad in (
+        (Reservoir(4, ("R0", "T1")),),
+        (Reservoir(2, ("R0",)),),
+        (Reservoir(2, ("R0",)), Reservoir(1, ("T1",))),
+        (*pair, Reservoir(2, ("T1",))),
+    ):
+        with pytest.raises(ArgumentError, match="plan"):
+            CarryForwardLearner(C, replace(plan, allocation=replace(plan.allocation, reservoirs=bad)))
+
+
+def test_deltas_of_oracles_enter_the_paper_mode_s_account():
+    """Where oracles spend a delta that the paper allows, the ledger shows it, and the guarantee holds it."""
+    C, delta = intervals(Integers(0, 9)), Fraction(1, 10**6)
+    plan = paper(2, 10**7, ONE, delta)
+    share = delta / 100
+    oracles = (BlockOracle(Fraction(4), share, how="interior"),) * 2
+    learner = CarryForwardLearner(C, plan, oracles)
+    kept = blocks(replace(plan.layout, deltas=(share, share)))
+    for row, block, reservoir in zip(learner.ledger(), kept, plan.allocation.reservoirs, strict=False):
+        assert row.delta == block.loss.delta * Fraction(row.m, reservoir.size) > 0
+    assert learner.guarantee == (1, delta)
+    pure = replace(plan, allocation=replace(plan.allocation, delta=Fraction(0)))
+    assert CarryForwardLearner(C, pure).guarantee[1] == 0
+    with pytest.raises(ArgumentError, match="within the losses"):
+        CarryForwardLearner(C, pure, oracles)
+
+
+@pytest.mark.parametrize("method", ["carrier-boost", "label-boost"])
+def test_a_target_that_needs_a_threshold_beyond_the_last_value_is_learned(method):
+    """All records at or above the last value, or none of them: the certified error holds for such targets."""
+    size, rate = composition_profile(1, 8), Fraction(1, 5)
+    x = np.arange(2000)[:, None] % 8
+    plan = rigorous(size, 2000, Fraction(5), Fraction(0), alpha=rate, beta=Fraction(1, 10), method=method)
+    for y in (np.full(2000, -1), np.where(x[:, 0] >= 7, 1, -1), np.ones(2000, int)):
+        C = thresholds(Integers(0, 7))
+        t = CarryForwardLearner(C, plan).fit(x, y, SimSampler(3)).components
+        assert (C.predict(t, x) != y).mean() <= rate
 
 
 def test_the_first_oracle_must_be_private_everywhere():
@@ -278,7 +347,7 @@ def test_finite_class_agrees_with_the_boolean_class():
     """Intervals by brute force and by dynamic programming have one objective and one set of labellings."""
     fast = intervals(Integers(0, 7))
     slow = FiniteClass(
-        (Integers(0, 7),) * 2, lambda t, X: np.where((X[:, 0] >= t[0]) & (X[:, 0] < t[1]), 1, -1), 1
+        (Integers(0, 8),) * 2, lambda t, X: np.where((X[:, 0] >= t[0]) & (X[:, 0] < t[1]), 1, -1), 1
     )
     rng = np.random.default_rng(5)
     for _ in range(10):

@@ -16,7 +16,7 @@ from geomdp.learners.classes.halfspace import Halfspaces
 from geomdp.learners.classes.halfspace_survey import cells_of
 from geomdp.learners.classes.interval import intervals
 from geomdp.learners.classes.threshold import thresholds
-from geomdp.learners.domains import Dyadic, Explicit, Integers
+from geomdp.learners.domains import Beyond, Dyadic, Explicit, Integers
 from geomdp.learners.relabel.reach import Hull, reach_of
 from geomdp.learners.relabel.space import Boundaries
 
@@ -54,10 +54,10 @@ def test_the_objective_of_a_composition_is_the_best_completion(table, records, d
     places = [Fraction(t) for t in range(6)]
     brute = [
         max(
-            _agreement(C, (*C.prefix, WIDE.value(i), *rest), X, y)
+            _agreement(C, (*C.prefix, C.component(i), *rest), X, y)
             for rest in product(places, repeat=C.free - 1)
         )
-        for i in range(WIDE.size)
+        for i in range(WIDE.size + 1)
     ]
     assert _spread(C.objective(X, y)) == brute
     best, witness = C.complete(X, y)
@@ -334,6 +334,80 @@ def test_bad_input_is_refused_with_public_words():
         Boolean((1, 1, 1), WIDE)
     with pytest.raises(CapacityError):
         Halfspaces((GRID,) * 3).extend(Fraction(1)).labelings(np.ones((500, 3), dtype=np.int64))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_realizable_records_have_a_component_on_offer_without_mistakes(size, k):
+    """On every labelling that is realized, in every round, the best score on offer is m: a tuple is found.
+
+    All rules of k thresholds, all labelings of all points of the domain; so the last threshold that never
+    passes is on offer too.
+    """
+    D = Integers(0, size - 1)
+    X = np.arange(size)[:, None]
+    for table in product((-1, 1), repeat=2**k) if k < 3 else [(-1, 1, 1, -1, 1, -1, -1, 1), (-1,) * 7 + (1,)]:
+        for y in product((-1, 1), repeat=size):
+            C = Boolean(table, D)
+            realized = any(
+                C.predict(tuple(map(Fraction, t)), X).tolist() == list(y)
+                for t in product(range(size + 1), repeat=k)
+            )
+            assert (C.realizes(X, np.array(y)) is not None) == realized
+            while realized and C.free:
+                best = max(C.objective(X, np.array(y)), key=lambda block: block.score)
+                assert best.score == size
+                C = C.extend(C.component(best.last))
+            assert not realized or C.predict(C.prefix, X).tolist() == list(y)
+
+
+@pytest.mark.parametrize("D", [Integers(-2, 3), Explicit([0, Fraction(1, 2), 5]), Dyadic(1, 1)])
+def test_the_value_beyond_a_domain_is_its_last_rank(D):
+    """Ranks and cuts of a domain and one value beyond are those of the list."""
+    beyond = Beyond(D)
+    listed = [beyond.value(i) for i in range(beyond.size)]
+    assert listed == [*(D.value(i) for i in range(D.size)), D.value(D.size - 1) + 1]
+    for x in (v + e for v in listed for e in (Fraction(-1, 8), Fraction(0), Fraction(1, 8), Fraction(2))):
+        assert beyond.first_at_least(x) == sum(v < x for v in listed)
+        assert beyond.first_above(x) == sum(v <= x for v in listed)
+
+
+def test_limits_of_halfspaces_follow_from_public_sizes_alone():
+    """Four features are refused; with fewer, a limit holds at its size and not beyond; no record is read."""
+    boost, label = "carrier-boost", "label-boost"
+    for merged in (True, False):
+        C = Halfspaces((GRID,) * 4, merged)
+        with pytest.raises(CapacityError, match="3 features"):
+            C.admit((1,) * C.k, boost, initial=False)
+    merged, separate = Halfspaces((GRID,) * 3, merged=True), Halfspaces((GRID,) * 3)
+    plane = Halfspaces((GRID,) * 2)
+    for C, m, method, initial in (
+        (merged, (300, 500, 500), boost, False),
+        (merged, (71, 500, 500), boost, True),
+        (separate, (40, 31, 500, 9), label, False),
+        (plane, (10**6, 16384, 10**6), boost, False),
+    ):
+        C.admit(m, method, initial=initial)
+        if C is plane:
+            continue
+        with pytest.raises(CapacityError, match=f"not {m[0] + 1}|not 72"):
+            C.admit((m[0] + 1, *m[1:]), method, initial=initial)
+    with pytest.raises(CapacityError, match="sample 2"):
+        plane.admit((9, 16385, 9), boost, initial=False)
+    plane.admit((9, 16385, 9), label, initial=False)
+
+
+def test_direct_objectives_in_four_features_decide_by_the_number_of_rows():
+    """A record on which the first coordinate decides alone does not change whether a table is refused."""
+    rows = np.tile([[1, 1, 0, 0], [0, 1, 2, 0], [1, 0, 0, 3], [2, 1, 1, 1]], (18, 1))
+    y = np.tile([-1, 1], 36)
+    for first in ([1, 1, 0, 0], [2, 0, 0, 0]):
+        X = rows.copy()
+        X[0] = first
+        C = Halfspaces((Explicit([-1, 0, 1]),) * 4, merged=True)
+        with pytest.raises(CapacityError, match="71 rows"):
+            C.objective(X, y)
+        assert max(b.score for b in C.objective(X[:71], y[:71])) >= 35
 
 
 def test_wide_integers_are_exact():

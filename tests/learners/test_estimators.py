@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from geomdp.core.errors import ArgumentError, BudgetError
+from geomdp.learners import generic
 from geomdp.learners.estimators import (
     METHODS,
     PrivateHalfspaceLearner,
@@ -15,6 +16,9 @@ from geomdp.learners.estimators import (
     halfspace_of,
     snapped,
 )
+from geomdp.learners.generic import Goal, halfspace_run, least_rows, tuple_run
+from geomdp.learners.growth import composition_profile
+from geomdp.learners.planning import learning_plan
 from geomdp.privacy.budget import Budget
 
 #: The learner that goes component by component; the generic mechanism is the default.
@@ -170,6 +174,18 @@ def test_bad_input_is_named():
         ({}, X, y[:50], "y"),
         ({}, X, np.zeros(100), "y"),
         ({}, X[:0], y[:0], "X"),
+        ({}, X + 1j, y, "X"),
+        ({}, [[1, 2], [3]], [1, -1], "X"),
+        ({}, X[:2], [[1], [1, -1]], "y"),
+        ({}, X.astype("datetime64[s]"), y, "X"),
+        ({"classes": None}, X, y, "classes"),
+        ({"scale": 10**400}, X, y, "scale"),
+        ({"m": 3}, X, y, "m"),
+        ({"m": (3,)}, X, y, "m"),
+        ({"initial": "no"}, X, y, "initial"),
+        ({"delta": -1}, X, y, "delta"),
+        ({"beta": 0}, X, y, "beta"),
+        ({"reservoirs": "old"}, X, y, "reservoirs"),
         ({"classes": (1, 1)}, X, y, "classes"),
         ({"epsilon": 0}, X, y, "epsilon"),
         ({"epsilon": "much"}, X, y, "epsilon"),
@@ -190,7 +206,9 @@ def test_bad_input_is_named():
         with pytest.raises(ArgumentError) as caught:
             carrier(**{"random_state": 0, **params}).fit(table, labels)
         assert caught.value.name == name
-    for params, name in (({"rule": "and"}, "rule"), ({"k": 3}, "k"), ({"rule": "xor", "k": 9}, "k")):
+    others = [({"low": 5, "high": 1}, "high"), ({"low": 0.5}, "low"), ({"high": 2**60}, "high")]
+    others += [({"rule": "and"}, "rule"), ({"k": 3}, "k"), ({"rule": "xor", "k": 9}, "k")]
+    for params, name in others:
         with pytest.raises(ArgumentError) as caught:
             PrivateThresholdTuple(**params).fit(X[:, :1], y)
         assert caught.value.name == name
@@ -226,3 +244,141 @@ def test_homogeneous_weights_label_as_the_components_do():
             assert got.tolist() == [
                 1 if sum(c * int(v) for c, v in zip(a, x, strict=True)) >= w else -1 for x in X
             ]
+
+
+@pytest.mark.parametrize(
+    ("params", "name"),
+    [
+        ({"mode": "fast"}, "mode"),
+        ({"mode": "paper", "delta": 1e-6}, "mode"),
+        ({"mode": "rigorous"}, "alpha"),
+        ({"mode": "rigorous", "alpha": 2}, "alpha"),
+        ({"alpha": 0}, "alpha"),
+        ({"beta": 1}, "beta"),
+        ({"delta": 7}, "delta"),
+        ({"delta": -1}, "delta"),
+        ({"m": (3, 3)}, "m"),
+        ({"reservoirs": "old"}, "reservoirs"),
+        ({"initial": 1}, "initial"),
+        ({"shuffle": None}, "shuffle"),
+    ],
+)
+def test_the_default_method_checks_every_parameter(params, name):
+    """The generic mechanism refuses the parameters that it does not use as the other methods do."""
+    X, y = _square(50)
+    for learner, table in ((PrivateHalfspaceLearner, X), (PrivateThresholdTuple, X[:, :1])):
+        with pytest.raises(ArgumentError) as caught:
+            learner(**params, random_state=0).fit(table, y)
+        assert caught.value.name == name
+    with pytest.raises(ArgumentError, match="coordinates"):
+        PrivateHalfspaceLearner(coordinates="fine").fit(X, y)
+    with pytest.raises(ArgumentError, match="merged"):
+        PrivateHalfspaceLearner(merged="yes").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("params", "d", "n"),
+    [
+        ({}, 9, 30),
+        ({}, 2, 0),
+        ({"method": "carrier-boost"}, 2, 0),
+        ({"method": "label-boost"}, 2, 0),
+        ({"method": "carrier-boost"}, 2, 3),
+        ({"method": "carrier-boost", "m": (50, 50)}, 2, 30),
+        ({"mode": "rigorous", "alpha": 0.1}, 1, 100),
+        ({"mode": "rigorous", "alpha": 0.1}, 2, 100),
+        ({"mode": "rigorous", "alpha": 0.1}, 3, 100),
+        ({"mode": "rigorous", "alpha": 0.001}, 2, 100),
+        ({"mode": "paper"}, 2, 30),
+        ({"random_state": 0}, 2, 30),
+        ({"random_state": "seed"}, 2, 30),
+    ],
+)
+def test_public_refusals_come_before_the_charge(params, d, n):
+    """What follows from parameters and public sizes is refused while the budget is whole."""
+    X = np.random.default_rng(0).integers(-5, 6, (n, d))
+    budget = Budget(10)
+    with pytest.raises(ArgumentError):
+        PrivateHalfspaceLearner(1, **params).fit(X, np.where(np.arange(n) % 2, 1, -1), budget)
+    assert budget.spent == 0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_empty_table_of_numbers_is_refused_before_the_charge(method):
+    """An empty table is refused in all methods of the threshold learner, and nothing is charged."""
+    budget = Budget(10)
+    with pytest.raises(ArgumentError, match="at least one record"):
+        PrivateThresholdTuple(1, method=method).fit(np.zeros((0, 1)), [], budget)
+    assert budget.spent == 0
+
+
+def test_the_complete_set_of_one_feature_has_every_labelling():
+    """On [-4, 4] the rigorous set labels in all 2 * 9 ways that a threshold of either side can."""
+    run = halfspace_run(1, 4, 10**4, Goal(Fraction(1), Fraction(1, 10), Fraction(1, 10)))
+    x = np.arange(-4, 5)
+    points = np.column_stack([x, np.ones_like(x)])
+    members = [
+        run.grid.member(0, offset, flipped=flipped)
+        for offset in range(len(run.grid.offsets))
+        for flipped in (False, True)
+    ]
+    assert len(members) == run.size
+    found = {tuple(h.predict(points).tolist()) for h in members}
+    wanted = {tuple(np.where(s * x >= s * t, s2, -s2).tolist()) for s in (1, -1) for s2 in (1, -1) for t in x}
+    assert found == wanted
+    assert len(found) == 18
+
+
+def test_certified_sizes_are_the_plans():
+    """The least n of the rigorous generic mechanism is the planner's in the plane; the promise holds at n."""
+    tenth = Fraction(1, 10)
+    goal = Goal(Fraction(1), tenth, tenth)
+    plan = learning_plan("halfspaces", d=2, radius=32, delta=0)
+    least = plan.row("exponential mechanism, dual grid").n
+    assert "error at most 0.1 " in halfspace_run(2, 32, least, goal).promise
+    with pytest.raises(ArgumentError, match=f"at least {least:,} records"):
+        halfspace_run(2, 32, least - 1, goal)
+    for n in (700, 2000, 20_000):  # the error that is named needs no more than n records
+        named = Fraction(tuple_run(2, 100, n, goal).promise.split()[3])
+        assert named < tenth
+        smaller = Goal(goal.epsilon, named, tenth)
+        assert least_rows(composition_profile(2, 100), 101**2, smaller) <= n
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_rigorous_generic_runs_keep_their_promise(d):
+    """Near the least n the error stays below alpha in every one of twelve runs."""
+    tenth = Fraction(1, 10)
+    rng = np.random.default_rng(d)
+    n = 600 if d == 1 else 950
+    normal = np.array([1, -2])[:d]
+    for seed in range(12):
+        X, fresh = rng.integers(-16, 17, (n, d)), rng.integers(-16, 17, (4000, d))
+        y, truth = (np.where(Z @ normal >= seed - 2, 1, -1) for Z in (X, fresh))
+        learner = PrivateHalfspaceLearner(
+            1, mode="rigorous", alpha=tenth, beta=tenth, radius=16, random_state=seed
+        ).fit(X, y)
+        assert learner.promise_.startswith("error at most")
+        assert learner.epsilon_ == 1
+        assert learner.score(fresh, truth) > 0.9
+
+
+def test_long_tables_of_the_plane_are_sampled(monkeypatch):
+    """Beyond the public number of rows a uniform subset is used, as the ledger says."""
+    monkeypatch.setattr(generic, "_PLANE_ROWS", 1000)
+    X, y = _square(3000)
+    learner = PrivateHalfspaceLearner(2, mode="rigorous", alpha=0.1, random_state=0).fit(X, y)
+    (row,) = learner.ledger_
+    assert (row.m, row.reservoir) == (1000, 3000)
+    assert learner.score(X, y) > 0.9
+
+
+def test_promises_hold_numbers():
+    """The validated promise of the generic mechanism names its mistakes at beta, fewer for larger beta."""
+    X, y = _square(300)
+    mistakes = []
+    for beta in (0.01, 0.5):
+        learner = PrivateHalfspaceLearner(1, beta=beta, random_state=0).fit(X, y)
+        mistakes.append(int(learner.promise_.split()[2]))
+        assert f"{1 - beta:g}" in learner.promise_
+    assert mistakes[0] > mistakes[1] > 0

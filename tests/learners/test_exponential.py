@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError
+from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.geometry.arrangement import dichotomies
+from geomdp.learners import exponential as exponential_module
 from geomdp.learners import tuples
 from geomdp.learners.domains import Explicit, Integers
 from geomdp.learners.exponential import (
@@ -335,3 +336,36 @@ def test_refusals():
             call()
     with pytest.raises(ArgumentError, match="'y'"):
         exponential_halfspace(X, [0], 4, 1, SimSampler(0))
+
+
+def test_chunks_do_not_change_the_table_of_scores(monkeypatch):
+    """Chunks of one direction and chunks of many draw the same member; a table beyond memory is refused."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(-60, 61, (80, 2))
+    y = np.where(X[:, 0] >= 7, 1, -1)
+    whole = exponential_halfspace(X, y, 60, 2, SimSampler(0))
+    monkeypatch.setattr(exponential_module, "_CELLS", 1)
+    monkeypatch.setattr(exponential_module, "_LEVELS", 5000)
+    assert exponential_halfspace(X, y, 60, 2, SimSampler(0)) == whole
+    monkeypatch.setattr(exponential_module, "_MOST", 100)
+    with pytest.raises(CapacityError, match="80 rows"):
+        exponential_halfspace(X, y, 60, 2, SimSampler(0))
+
+
+@pytest.mark.parametrize("x", [[float("nan")], ["a"], [1j], [None], [[1, 2]]])
+def test_numbers_that_are_none_are_refused(x):
+    """Places that are no finite real numbers give an error of this package that names x."""
+    for call in (
+        lambda: exponential_thresholds(x, [1], Integers(0, 3), (-1, 1), 1, SimSampler(0)),
+        lambda: ThresholdTuple((1,), (-1, 1), Integers(0, 3)).predict(x),
+    ):
+        with pytest.raises(ArgumentError) as caught:
+            call()
+        assert caught.value.name == "x"
+
+
+@pytest.mark.parametrize(("features", "levels", "parts"), [(4, 400, None), (1, 4096, 4096)])
+def test_grids_too_large_to_list_are_refused(features, levels, parts):
+    """The number of directions or offsets is computed before any is listed."""
+    with pytest.raises(CapacityError, match="so few that"):
+        HalfspaceGrid.uniform(features, 2**30, levels, parts)

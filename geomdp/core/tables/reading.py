@@ -56,6 +56,7 @@ def count_table(
     label: str,
     positive: object,
     negative: object = None,
+    others_negative: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> TableCounts:
     """Return the numbers of records of a table per cell and label, every record snapped to the grid.
@@ -82,6 +83,8 @@ def count_table(
         positive: the label value that counts as +1. It need not occur.
         negative: the label value that counts as -1; by default the one other value that occurs. Name it when
             two parties read their tables apart: otherwise each table may hold another "other" value.
+        others_negative: count every label but the positive one as -1: then which labels occur is never a
+            reason to refuse a table, so that whether it is read does not tell of them.
         progress: called with the fraction done, in [0, 1].
 
     Raises:
@@ -107,7 +110,7 @@ def count_table(
         source = open_source(connection, table, [*columns, label])
         query, parameters = counting_statement(source, axes, columns, label, marks)
         _execute(connection, query, parameters, table, progress)
-        _check(connection, columns, label, marks)
+        _check(connection, columns, label, marks, others_negative)
         counts = connection.execute(
             "SELECT cell, plus, minus, clipped FROM counts ORDER BY cell"
         ).fetchnumpy()
@@ -201,7 +204,13 @@ def _execute_watched(
     progress(1.0)
 
 
-def _check(connection: duckdb.DuckDBPyConnection, columns: Sequence[str], label: str, marks: Marks) -> None:
+def _check(
+    connection: duckdb.DuckDBPyConnection,
+    columns: Sequence[str],
+    label: str,
+    marks: Marks,
+    others_negative: bool,
+) -> None:
     row = connection.execute(
         "SELECT count(*), min(fault), coalesce(min(first_other) <> max(last_other), false), "
         "count(first_other) > 0 FROM counts"
@@ -216,6 +225,8 @@ def _check(connection: duckdb.DuckDBPyConnection, columns: Sequence[str], label:
         )
     if fault is not None:
         raise _fault_error(int(fault) - 1, columns, label)
+    if others_negative:
+        return
     if other and marks.negative is not None:
         raise TableError(
             "label",

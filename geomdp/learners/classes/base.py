@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,18 @@ class PrefixClass(Protocol):
 
     def realizes(self, X: NDArray[Any], y: NDArray[Any]) -> tuple[Component, ...] | None:
         """Return a hypothesis of the class with these labels, or None if there is none."""
+
+
+@runtime_checkable
+class Limited(Protocol):
+    """A prefix class that cannot handle samples of every size."""
+
+    def admit(self, m: Sequence[int], method: str, *, initial: bool) -> None:
+        """Raise CapacityError where a run with samples of these sizes is more than the class can handle.
+
+        Called on the class with an empty prefix, before any record is read: the sizes, the relabelling and
+        whether the first sample is relabelled are public. Later refusals would tell something of records.
+        """
 
 
 def check_rows(X: Any, features: int) -> list[tuple[int, ...]]:

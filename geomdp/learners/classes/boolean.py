@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, CapacityError, check_integer
 from geomdp.learners.blocks import Blocks, objective
 from geomdp.learners.classes.base import Component, Labelling, Labels, check_labels, check_rows
-from geomdp.learners.domains import OrderedDomain
+from geomdp.learners.domains import Beyond, OrderedDomain
 from geomdp.learners.relabel.automaton import Arc, Trellis
 from geomdp.privacy.sampler import Sampler
 
@@ -28,13 +28,15 @@ _STATES = 2**24  # (rows + 1)^(free/2), rounded down, up to which carriers are r
 class Boolean:
     """The class of all G(x >= t_1, ..., x >= t_k), given the first thresholds.
 
-    Thresholds are real numbers in labelings and completions; those that the objective offers come from a
-    public domain. Bit i of a *mask* says whether x >= t_{i+1}; from left to right masks only gain bits, and
-    every such sequence of masks is that of some thresholds.
+    Thresholds are real numbers in labelings and completions; those that the objective offers are the values
+    of a public domain and one beyond its last, which no record of the domain passes. So all labelings of
+    records of the domain have thresholds that are on offer: one is moved up to the next record, or beyond
+    the last value where there is none. Bit i of a *mask* says whether x >= t_{i+1}; from left to right masks
+    only gain bits, and every such sequence of masks is that of some thresholds.
 
     Args:
         table: the 2^k values of G, +1 or -1, by mask.
-        thresholds: the ordered domain of every component.
+        thresholds: the ordered domain of the records; components come from it and one value beyond.
         prefix: the thresholds chosen so far.
 
     Example:
@@ -78,13 +80,13 @@ class Boolean:
             raise ArgumentError("y", "a component of an incomplete hypothesis", "one beyond the last")
         return Boolean(self.table, self.thresholds, (*self.prefix, _rational(y)))
 
-    def domain(self) -> OrderedDomain:
-        """Return the domain of the next threshold."""
-        return self.thresholds
+    def domain(self) -> Beyond:
+        """Return the domain of the next threshold: N values, and one beyond that is never passed."""
+        return Beyond(self.thresholds)
 
     def component(self, index: int) -> Component:
         """Return the threshold of a rank."""
-        return self.thresholds.value(index)
+        return self.domain().value(index)
 
     def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
         """Return the labels of a complete hypothesis."""
@@ -147,9 +149,9 @@ class Boolean:
         if not self.free:
             raise ArgumentError("C", "a class with a component to choose", "a complete hypothesis")
         places, scores = self._completions(points)
-        size = self.thresholds.size
-        jumps = [(self.thresholds.first_above(Fraction(x)), b - a) for x, a, b in places]
-        return objective(size, jumps, scores)
+        domain = self.domain()
+        jumps = [(domain.first_above(Fraction(x)), b - a) for x, a, b in places]
+        return objective(domain.size, jumps, scores)
 
     def _completions(self, points: list[_Point]) -> tuple[list[tuple[int, int, int]], int]:
         """Return each point with the scores of thresholds up to it and beyond, and the first score."""
@@ -217,15 +219,20 @@ class Boolean:
         """
         rows = check_rows(X, 1)
         wanted = check_labels(y, len(rows), zero=True)
-        if self.free > 3 and (wanted.count(0) + 1) ** (self.free // 2) > _STATES:
-            raise CapacityError(
-                "X",
-                f"so few rows to relabel that (rows + 1)^{self.free // 2} <= {_STATES:,}",
-                f"with {wanted.count(0)} rows to relabel",
-                "Relabel with label_boost.",
-            )
+        _check_carried(self.free, wanted.count(0))
         points = _points(rows, wanted)
         return BooleanSurvey(self, rows, points, self._carrier_trellis(points), carried=True)
+
+    def admit(self, m: Sequence[int], method: str, *, initial: bool) -> None:
+        """Refuse a run whose carriers are too large to relabel; decided from their public sizes.
+
+        Raises:
+            CapacityError: by CarrierBoost, with four or more free thresholds and many rows.
+        """
+        del initial  # LabelBoost has no limit
+        if method == "carrier-boost":
+            for i, size in enumerate(m[1:], 1):
+                _check_carried(self.free - i, size)
 
     def realizes(self, X: NDArray[Any], y: NDArray[Any]) -> tuple[Component, ...] | None:
         """Return thresholds that give exactly these labels, or None if there are none.
@@ -430,6 +437,16 @@ def _union(sets: Iterator[int]) -> int:
     for part in sets:
         total |= part
     return total
+
+
+def _check_carried(free: int, rows: int) -> None:
+    if free > 3 and (rows + 1) ** (free // 2) > _STATES:
+        raise CapacityError(
+            "X",
+            f"so few rows to relabel that (rows + 1)^{free // 2} <= {_STATES:,}",
+            f"with {rows} rows to relabel",
+            "Relabel with label_boost.",
+        )
 
 
 def _rational(t: Component) -> Fraction:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_integer
 from geomdp.learners.blocks import Block, Blocks, objective
 from geomdp.learners.classes.base import Component, Labels, Progress, check_labels, check_rows
 from geomdp.learners.classes.halfspace_survey import (
@@ -36,11 +36,13 @@ from geomdp.learners.classes.halfspace_survey import (
     reduced_rows,
 )
 from geomdp.learners.domains import Explicit, OrderedDomain
+from geomdp.learners.relabel.plane_sweep import MOST_CARRIED
 from geomdp.learners.relabel.reach import Hull
-from geomdp.learners.relabel.space import Boundaries, Cells
+from geomdp.learners.relabel.space import Boundaries, Cells, most_rows
 
 #: The two values of w, in the order of the first component's domain.
 SIGNS = (-1, 1)
+_IN_SPACE = 300  # rows of a sample whose objective is swept in three dimensions: a plane for each of them
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,57 @@ class Halfspaces:
             return Fraction(SIGNS[index >= self.coordinates[0].size]), value
         return value
 
+    def admit(self, m: Sequence[int], method: str, *, initial: bool) -> None:
+        """Refuse a run that is too large, from the number of features and the public sizes alone.
+
+        Features up to 2 have sweeps of lines and planes, which take thousands of rows. With 3 features the
+        first coordinate is chosen by one sweep of a plane for each row; initial relabellings, and rounds in
+        which w alone is known, list the cells of an arrangement in space. More features are refused.
+
+        Raises:
+            CapacityError: with the feature number, the size, and the largest size that is handled.
+
+        Example:
+            >>> from geomdp.core.errors import CapacityError
+            >>> from geomdp.learners.domains import Integers
+            >>> C = Halfspaces((Integers(-3, 3),) * 3, merged=True)
+            >>> try:
+            ...     C.admit((400, 90, 90), "carrier-boost", initial=False)
+            ... except CapacityError as error:
+            ...     print(error.requirement)
+            of at most 300 rows in sample 1 with 3 features
+        """
+        if self.d > 3:
+            raise CapacityError(
+                "X",
+                "of at most 3 features for a learner that goes component by component",
+                f"of {self.d}",
+                "Use method='exponential'.",
+            )
+        for i, size in enumerate(m):
+            coordinates = i + (1 if self.merged else 0)  # of a_1, ..., the one chosen, w not counted
+            free = self.d + 1 - max(1, coordinates)
+            if free == 3:
+                self._fits(i, size, _IN_SPACE if coordinates else most_rows(3))
+            if initial and i == 0 and self.d == 3:
+                self._fits(i, size, most_rows(3))
+            if i + 1 < len(m):  # the relabelling that follows: the component just chosen is fixed
+                left = self.d - coordinates
+                if left == 3:
+                    self._fits(i + 1, size + m[i + 1], most_rows(3), together=True)
+                if left == 2 and method == "carrier-boost":
+                    self._fits(i + 1, m[i + 1], MOST_CARRIED)
+
+    def _fits(self, i: int, size: int, most: int, *, together: bool = False) -> None:
+        if size > most:
+            which = f"samples {i} and {i + 1} together" if together else f"sample {i + 1}"
+            raise CapacityError(
+                "m",
+                f"of at most {most:,} rows in {which} with {self.d} features",
+                f"{size:,}",
+                "Give smaller samples by m, or use method='exponential'.",
+            )
+
     def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
         """Return the labels of a complete hypothesis: +1 iff <a, x> >= w, in integers."""
         values = flattened(coords)
@@ -194,6 +247,8 @@ class Halfspaces:
         (reduced, scale), j = reduced_rows(rows, flat), self.d + 1 - len(flat)
         if j == 1:
             return _last_coordinate(reduced, scale, wanted, domain)
+        if j > 3 and len(rows) > most_rows(j - 1):  # now: only some records would need the slices' cells
+            raise CapacityError("X", f"of at most {most_rows(j - 1)} rows with {self.d} features", len(rows))
         return Hull.of(Boundaries.of(reduced, wanted, j), _best_at, self.progress).blocks(domain, scale)
 
     def labelings(self, X: NDArray[Any], y: NDArray[Any] | None = None) -> HalfspaceSurvey:

@@ -7,7 +7,7 @@ from geomdp.learners.domains import OrderedDomain
 
 
 def thresholds(domain: OrderedDomain) -> Boolean:
-    """Return the class of all thresholds, those of the domain being offered to a learner.
+    """Return the class of all thresholds; a learner is offered the domain and one value beyond its last.
 
     m distinct points have m + 1 labelings.
 
@@ -15,7 +15,7 @@ def thresholds(domain: OrderedDomain) -> Boolean:
         >>> from geomdp.learners.domains import Integers
         >>> C = thresholds(Integers(0, 9))
         >>> [tuple(b) for b in C.objective([[3], [7]], [-1, 1])]
-        [(0, 3, 1), (4, 7, 2), (8, 9, 1)]
+        [(0, 3, 1), (4, 7, 2), (8, 10, 1)]
         >>> C.k, C.growth(5)
         (1, 6)
     """

@@ -34,6 +34,7 @@ from geomdp.learners.relabel.space import Boundaries, Point
 _NARROW = 2**62
 _CHUNK = 2**21  # crossings between two reports of progress
 _MOST = 2**27  # carrier cells that a table may hold
+MOST_CARRIED = math.isqrt(2 * _MOST)  # rows to relabel
 
 #: Where the cells of each score reach: abscissas, None for infinity.
 Reach = dict[int, Fraction | None]
@@ -134,8 +135,8 @@ class PlaneCells:
         Otherwise fresh words are drawn.
         """
         n = self._boundaries.wanted.count(0)
-        if n * n > 2 * _MOST:  # decided from a public number
-            raise CapacityError("X", f"at most {math.isqrt(2 * _MOST)} rows to relabel", n)
+        if n > MOST_CARRIED:  # decided from a public number
+            raise CapacityError("X", f"at most {MOST_CARRIED} rows to relabel", n)
         expected = self._carrier_cells()
         while True:
             found = self._gather(expected)

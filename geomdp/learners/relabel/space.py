@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -211,7 +211,7 @@ class SpaceCells(ListedCells):
     def __init__(self, boundaries: Boundaries) -> None:
         self._boundaries = boundaries
         n, j = len(boundaries.rows) + 1, boundaries.j
-        if math.comb(n, j) > _LARGEST:
+        if n - 1 > most_rows(j):
             raise CapacityError(
                 "X",
                 f"so few rows that choosing {j} of them has at most {_LARGEST:,} ways",
@@ -235,6 +235,20 @@ class SpaceCells(ListedCells):
         found = inner_point(self._boundaries.planes, side, self._boundaries.j)
         assert found is not None  # noqa: S101 - the cell exists
         return found
+
+
+@lru_cache
+def most_rows(j: int) -> int:
+    """Return the most rows whose cells in dimension j are listed: C(rows + 1, j) <= 60,000.
+
+    Example:
+        >>> most_rows(3), most_rows(4)
+        (71, 35)
+    """
+    rows = j
+    while math.comb(rows + 2, j) <= _LARGEST:
+        rows += 1
+    return rows
 
 
 def inner_point(planes: Sequence[tuple[int, ...]], side: Sequence[int], j: int) -> Point | None:

@@ -135,7 +135,7 @@ class HardInstance:
         return self.stopping.lower
 
     @property
-    def N(self) -> int:  # noqa: N802 (the spec of a slack: eta = 1 / N)
+    def N(self) -> int:  # noqa: N802 (a slack is eta = 1 / N)
         """The certified slack of Alice's pins is 1 / N."""
         return self.records.N
 

@@ -22,7 +22,6 @@ from typing import Any, SupportsIndex
 
 from geomdp.core.errors import (
     ArgumentError,
-    ProtocolError,
     check_choice,
     check_fraction,
     check_integer,
@@ -33,7 +32,7 @@ from geomdp.local.finite import Kernel, check_ratio
 from geomdp.local.models import FullyInteractive, Pool
 from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, run
 from geomdp.local.rejection import Rejection, to_ask
-from geomdp.local.twoparty import BSC, SentBit
+from geomdp.local.twoparty import BSC, SentBit, next_step
 from geomdp.protocol.transcript import PARTIES
 
 ALICE, BOB = PARTIES
@@ -180,13 +179,7 @@ def step_of(steps: RoundSteps, outcome: Any) -> tuple[Round | Coin | None, Any]:
     Raises:
         ProtocolError: when it yields anything but Round or Coin.
     """
-    try:
-        step = steps.send(outcome)
-    except StopIteration as stop:
-        return None, stop.value
-    if not isinstance(step, (Round, Coin)):
-        raise ProtocolError(f"A round protocol must yield Round or Coin, not {describe(step)}.")
-    return step, None
+    return next_step(steps, outcome, (Round, Coin), "A round protocol must yield Round or Coin")
 
 
 def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: int) -> MakeProtocol:

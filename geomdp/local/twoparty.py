@@ -211,12 +211,29 @@ def step_of(steps: TwoPartySteps, outcome: Any) -> tuple[Bit | Coin | None, Any]
     Raises:
         ProtocolError: when it yields anything but Bit or Coin.
     """
+    return next_step(steps, outcome, (Bit, Coin), "A two-party protocol must yield Bit or Coin")
+
+
+def next_step(
+    steps: Generator[Any, Any, Any], outcome: Any, kinds: tuple[type, ...], rule: str
+) -> tuple[Any, Any]:
+    """Send an outcome to a protocol's generator; return (next step, None), or (None, answer) at the end.
+
+    Args:
+        steps: the generator; started by sending None.
+        outcome: what the last step received.
+        kinds: the steps that are allowed.
+        rule: the start of the error's sentence.
+
+    Raises:
+        ProtocolError: when it yields anything else.
+    """
     try:
         step = steps.send(outcome)
     except StopIteration as stop:
         return None, stop.value
-    if not isinstance(step, (Bit, Coin)):
-        raise ProtocolError(f"A two-party protocol must yield Bit or Coin, not {describe(step)}.")
+    if not isinstance(step, kinds):
+        raise ProtocolError(f"{rule}, not {describe(step)}.")
     return step, None
 
 

@@ -20,6 +20,7 @@ from geomdp.core.errors import ArgumentError, check_integer
 from geomdp.core.sample import Sample
 from geomdp.privacy.enclosure import exp_neg
 from geomdp.privacy.sampler import Sampler, noise_scale
+from geomdp.privacy.sparse import decided, geometric
 
 #: Binary digits of the rational ratio rho of the places' coins.
 RATIO_BITS = 64
@@ -152,17 +153,6 @@ def descending(sample: Sample, label: int) -> Iterator[tuple[int, int]]:
     yield above, seen
 
 
-def geometric(scale: Fraction, sampler: Sampler) -> int:
-    """Return G with P(G = g) = (1 - r) r^g, r = exp(-1/scale): discrete Laplace noise given that it is >= 0.
-
-    Whether a draw is repeated depends on noise alone, never on data.
-    """
-    while True:
-        noise = int(sampler.discrete_laplace(scale, 1)[0])
-        if noise >= 0:
-            return noise
-
-
 def failures(numerator: int, shift: int, bound: int, sampler: Sampler, exponent: int = 1) -> int:
     """Return the number of tails before the first heads of `bound` coins of one probability p.
 
@@ -208,20 +198,4 @@ def _power(numerator: int, shift: int, exponent: int, width: int) -> tuple[int, 
 
 def _decided(digits: int, width: int, coin: tuple[int, int, int], bound: int) -> int | None:
     """Return `failures` for all U in [digits, digits + 1) / 2^width, or None if they may disagree."""
-    one = 1 << width
-    p_low, p_high = _power(*coin, width)
-    if digits + 1 <= one - bound * p_high:  # (1-p)^bound >= 1 - bound p
-        return bound
-    powers = [(one - p_high, one - p_low)]
-    for _ in range(bound.bit_length() - 1):
-        low, high = powers[-1]
-        powers.append((low * low >> width, -(-high * high >> width)))
-    low, high, count = one, one, 0
-    for index in range(len(powers) - 1, -1, -1):
-        next_low = low * powers[index][0] >> width
-        next_high = -(-high * powers[index][1] >> width)
-        if digits + 1 <= next_low:
-            low, high, count = next_low, next_high, count + (1 << index)
-        elif digits < next_high:
-            return None
-    return min(count, bound)
+    return decided(digits, width, _power(*coin, width), bound)

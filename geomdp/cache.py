@@ -48,11 +48,10 @@ def cached(key: Mapping[str, Any], compute: Callable[[], NDArray[np.int64]]) -> 
 
     Example:
         >>> import os, tempfile
-        >>> with tempfile.TemporaryDirectory() as home:
-        ...     os.environ["GEOMDP_CACHE_DIR"] = home
+        >>> from unittest.mock import patch
+        >>> with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, GEOMDP_CACHE_DIR=home):
         ...     first = cached({"table": "example"}, lambda: np.arange(3))
         ...     again = cached({"table": "example"}, lambda: np.arange(99))
-        ...     _ = os.environ.pop("GEOMDP_CACHE_DIR")
         >>> again.tolist()
         [0, 1, 2]
     """

@@ -72,11 +72,6 @@ def read(page):
     return reader
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 GRID = Domain.grid([("bill <mm>", 30, 62, 4), ("depth", 12, 22, 4)])
 LINE = Domain.grid([("age", 0, 90, 16)])
 LOW = Sample.from_counts(GRID, [40] * 8 + [0] * 8, [0] * 8 + [40] * 8)

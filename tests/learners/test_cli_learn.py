@@ -4,29 +4,10 @@ import json
 
 import pytest
 
-from geomdp import cli, data
+from geomdp import data
 
 FLIGHTS = ["--grid", str(data.path("flights/grid.json")), "--label", "disrupted", "--positive", "yes"]
 DELAYS = ["--grid", str(data.path("delays/grid.json")), "--label", "late", "--positive", "yes"]
-
-
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
-@pytest.fixture
-def geomdp(monkeypatch, capsys):
-    """Run the command line in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["geomdp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
 
 
 def _mistakes(document, table, grid_arguments):

@@ -30,13 +30,6 @@ AXIS = g.Domain.grid([("x", 0, 1, 5)])
 N = 40
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.mktemp("tables")))
-        yield
-
-
 def setting(n=N, labels="mixed", domain=AXIS, epsilon=1, **more):
     """Return thresholds on a short line."""
     return Setting(domain, n, n, Fraction(epsilon), labels=labels, classes="thresholds", **more)

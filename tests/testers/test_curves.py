@@ -16,11 +16,6 @@ from geomdp.testers.plan import Plan, PlanRow
 AXIS = g.Domain.grid([("x", 0, 1, 16)])
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 @pytest.fixture(scope="module")
 def lines():
     """Lines of 2^8 to 2^1024 ranks."""

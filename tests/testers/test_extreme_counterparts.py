@@ -35,13 +35,6 @@ GRID = g.Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3)])
 N, EPSILON = 400, Fraction(20)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _own_cache(tmp_path_factory):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.mktemp("tables")))
-        yield
-
-
 def line(n=N):
     """Return thresholds on a line."""
     return Setting(LINE, n, n, EPSILON, classes="thresholds")

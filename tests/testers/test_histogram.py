@@ -41,11 +41,6 @@ def _random_sample(domain, n, seed, flip=0.1):
     return g.Sample.from_cells(domain, cells, np.where(rng.random(n) < flip, -labels, labels))
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_best_agreement_is_the_maximum_over_all_dichotomies(seed):
     """max_h <h, v> by opt_H of |v| equals the maximum over the listed dichotomies."""

@@ -24,11 +24,6 @@ YOUNG = Sample.from_counts(LINE, [0] * 8 + [60] * 8, [60] * 8 + [0] * 8)
 LOW = Sample.from_counts(GRID, [40] * 8 + [0] * 8, [0] * 8 + [40] * 8)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 @pytest.fixture
 def row():
     """Return an analytic row on an ordered grid."""

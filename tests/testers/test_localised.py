@@ -26,11 +26,6 @@ AXIS = g.Domain.grid([("x", 0, 1, 6)])
 BETA = Fraction(1, 10)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 def _setting(domain=GRID, n=400, **more):
     return Setting(domain, n, n, Fraction(1), BETA, **more)
 

@@ -14,11 +14,6 @@ AXIS = g.Domain.grid([("x", 0, 1, 16)])
 LONG = g.Domain.line(2**64)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 def _match(domain, n):
     """A sample that a classifier fits: low cells -1, high cells +1."""
     cells = np.arange(n) % domain.m

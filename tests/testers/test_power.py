@@ -25,11 +25,6 @@ LINE = Setting(g.Domain.line(2**40), 200, 200, 1, labels="disjoint", classes="th
 POINTS = Setting(g.Domain([[1, 0], [-1, 0], [0, 1], [2, 0]]), 60, 60, 1)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 @pytest.mark.parametrize("setting", [PLACE, LINE, POINTS, Setting(SQUARE, 90, 80, 1, labels="disjoint")])
 @pytest.mark.parametrize("where", ["cell", "spread", "random"])
 @pytest.mark.parametrize("base", ["corner", "even"])

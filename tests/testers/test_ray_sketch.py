@@ -35,11 +35,6 @@ GRID = g.Domain.grid([("x", 0, 1, 40), ("y", 0, 1, 40)])
 SMALL = Sketch(4, Fraction(2), Fraction(2), Fraction(1, 5), BETA)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 # ---- the lemma: what the largest optimum, and a small one, say about the rays ----
 
 

@@ -41,11 +41,6 @@ SQUARE = g.Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
 RECORDS = [(x, y) for x in range(3) for y in (-1, 1)]
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 def _setting(domain=SEGMENT, n=400, epsilon=1, **more):
     return Setting(domain, n, n, Fraction(epsilon), BETA, **more)
 

@@ -45,11 +45,6 @@ AXIS = g.Domain.grid([("x", 0, 1, 5)])
 BETA = Fraction(1, 10)
 
 
-@pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-
 # ---- the exact sampler ----
 
 

@@ -104,7 +104,8 @@ def build(name: str, folder: str | Path, progress: Callable[[float], None] | Non
         CertificateError: when what was built differs from the entry.
     """
     from lp_gadgets.files import check_target
-    from lp_gadgets.folder import FILES, save
+    from lp_gadgets.folder import save
+    from lp_gadgets.stored import FILES
 
     wanted = entry(name)
     check_target(folder, ("manifest.json", *FILES))

@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import lcm
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
 from geomdp.core.errors import CertificateError
 from lp_gadgets.field import check_symbols, trace_table
-from lp_gadgets.forcing import Gadget, key_of
+from lp_gadgets.gadgets.forcing import Gadget, key_of
+from lp_gadgets.program import Program
+from lp_gadgets.public import PublicInstance
 from lp_gadgets.verifier import FORMAT, Evidence, Verdict, mistaken, verify
-
-if TYPE_CHECKING:
-    from lp_gadgets.instance import HardInstance
-    from lp_gadgets.program import Program
+from lp_gadgets.witnesses.search import find_witness
 
 
 @dataclass(frozen=True)
@@ -38,6 +36,17 @@ class Certificate:
         classifier: a halfspace that makes ``opt_upper`` mistakes.
         document: the certificate as JSON values.
         verdict: what the verifier found.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), J=100, L=2)
+        >>> found = inst.certify([1, 0, 1], [1, 1, 0])
+        >>> found.F, found.opt_lower, found.opt_upper, found.verify(inst) == found.verdict
+        (1, 8, 8, True)
+
+    Source: the bounds are those of Lemma D.3 of the paper, with an exact erasure threshold in place of its
+    constant.
     """
 
     F: int
@@ -58,7 +67,7 @@ class Certificate:
         """Return the certificate as JSON values."""
         return self.document
 
-    def verify(self, instance: HardInstance) -> Verdict:
+    def verify(self, instance: PublicInstance) -> Verdict:
         """Return the verifier's verdict on this certificate for an instance held in memory.
 
         Raises:
@@ -72,7 +81,7 @@ class Certificate:
 
 
 def certify(
-    instance: HardInstance, u: Any, v: Any, progress: Callable[[float], None] | None = None
+    instance: PublicInstance, u: Any, v: Any, progress: Callable[[float], None] | None = None
 ) -> Certificate:
     """Return the certificate of a pair of words, verified.
 
@@ -95,7 +104,7 @@ def certify(
     report = progress or (lambda fraction: None)
     words = check_symbols("u", u, instance.k, instance.q), check_symbols("v", v, instance.k, instance.q)
     F = instance.F(*words)
-    witness = instance.witness(*words)
+    witness = find_witness(instance, *words)
     proof = evidence(instance, *words)
     report(0.2)
     upper = instance.records.mistakes(witness.array, witness.denominator, proof.held)
@@ -138,12 +147,7 @@ def certify(
     )
 
 
-def _held(instance: HardInstance, u: Any, v: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    a, b = instance.codewords(u, v)
-    return instance.records.counts("A", a, instance.n), instance.records.counts("B", b, instance.n)
-
-
-def evidence(instance: HardInstance, u: Any, v: Any) -> Evidence:
+def evidence(instance: PublicInstance, u: Any, v: Any) -> Evidence:
     """Return what the verifier looks at, for an instance held in memory."""
     program = instance.program
     return Evidence(
@@ -156,11 +160,11 @@ def evidence(instance: HardInstance, u: Any, v: Any) -> Evidence:
         N=instance.N,
         J=instance.J,
         L=instance.L,
-        held=_held(instance, u, v),
+        held=instance.held(*instance.codewords(u, v)),
     )
 
 
-def farkas_vector(instance: HardInstance, u: Any, v: Any) -> dict[str, list[list[int]]]:
+def farkas_vector(instance: PublicInstance, u: Any, v: Any) -> dict[str, list[list[int]]]:
     """Return multipliers of public rows and pins that add up to 0 <= -1 or less, for words with F = 1.
 
     Only the pins of the message, the trace and parity gadgets and the two ends take part: pins force the
@@ -196,7 +200,7 @@ def farkas_vector(instance: HardInstance, u: Any, v: Any) -> dict[str, list[list
     return {"public": sorted(public), "pins": sorted(pins)}
 
 
-def _trace_term(instance: HardInstance, block: Any, x: int, y: int) -> tuple[list[int], list[int], int]:
+def _trace_term(instance: PublicInstance, block: Any, x: int, y: int) -> tuple[list[int], list[int], int]:
     """Return the combination that forces the trace bit of two labels, in rows of the program."""
     program = instance.program
     gadget = Gadget("trace", 0, program.recipe.embedding)

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lp_gadgets.field import check_alphabet, check_symbols, trace_inner_product
-from lp_gadgets.peeling import check_variables
-
-if TYPE_CHECKING:
-    from lp_gadgets.tanner import TannerCode
+from lp_gadgets.graphs.graph import TannerGraph, check_variables
 
 Word = Sequence[int] | NDArray[np.int64]
 
@@ -37,6 +33,8 @@ class FieldCode:
         message_positions: the k variables that carry the message, in increasing order. As many of the
             preferred ones as any choice allows are among them; otherwise the least variables are taken first.
 
+    Source: the code and the function F of Appendix C of the paper.
+
     Example:
         >>> from lp_gadgets.tanner import TannerCode
         >>> code = FieldCode(TannerCode.geometry("Fano"), q=4)
@@ -45,7 +43,7 @@ class FieldCode:
         (3, True, [1, 2, 3])
     """
 
-    def __init__(self, graph: TannerCode, q: int, prefer: Iterable[int] = ()) -> None:
+    def __init__(self, graph: TannerGraph, q: int, prefer: Iterable[int] = ()) -> None:
         self.graph, self.q = graph, check_alphabet(q)
         wanted = check_variables(graph, "prefer", prefer)
         # Checked variables are taken greedily from the back of this order, so the front carries the message.
@@ -92,7 +90,7 @@ class FieldCode:
         return np.asarray(np.bitwise_xor.reduce(masked, axis=0, initial=0), dtype=np.int64)
 
     def message(self, c: Word) -> NDArray[np.int64]:
-        """Return the message of a word: its symbols at the message positions, without checking the others.
+        """Return the message of a word c of K labels: those at the message positions, the rest unchecked.
 
         Raises:
             ArgumentError: when the length or a symbol is wrong.
@@ -100,7 +98,7 @@ class FieldCode:
         return check_symbols("c", c, self.graph.K, self.q)[list(self.message_positions)]
 
     def is_codeword(self, c: Word) -> bool:
-        """Return whether every check of the word sums to zero.
+        """Return whether every check of the word c of K labels sums to zero.
 
         Raises:
             ArgumentError: when the length or a symbol is wrong.
@@ -109,7 +107,7 @@ class FieldCode:
         return not any(np.bitwise_xor.reduce(labels[list(check)], initial=0) for check in self.graph.checks)
 
     def F(self, u: Word, v: Word) -> int:  # noqa: N802 (the paper's name)
-        """Return the exclusive or over the k message symbols of Tr(u_i v_i), 0 or 1.
+        """Return the exclusive or of Tr(u_i v_i) over the k labels of the messages u and v, 0 or 1.
 
         Raises:
             ArgumentError: when a length or a symbol is wrong.
@@ -123,7 +121,7 @@ class FieldCode:
         return trace_inner_product(a, b, self.q)
 
 
-def _eliminate(graph: TannerCode, order: list[int]) -> dict[int, int]:
+def _eliminate(graph: TannerGraph, order: list[int]) -> dict[int, int]:
     """Return the variables that the checks determine, each with the set (as bits) of those it is the sum of.
 
     Variables are taken in the given order and kept when their columns of H are independent of the earlier

@@ -34,6 +34,9 @@ class Embedding:
         q: alphabet size, a power of two.
         kind: "parabola" or "cube".
 
+    Raises:
+        ArgumentError: unless ``q`` is a power of two that is supported and ``kind`` is one of :data:`KINDS`.
+
     Example:
         >>> parabola, cube = Embedding(4), Embedding(4, "cube")
         >>> parabola.points.tolist(), cube.points.tolist()
@@ -158,6 +161,12 @@ def tangent_identity(q: int) -> bool:
         l_j(e(i)) = j^2 - (i - j)^2 <= j^2,    with equality iff i = j,
 
     and for the vertices of P_q with the half-plane l_j >= j^2 cut off: only e(j) is left.
+
+    Args:
+        q: alphabet size, a power of two.
+
+    Returns:
+        True if the identity holds for all pairs and every tangent leaves one vertex.
 
     Example:
         >>> all(tangent_identity(2**s) for s in range(1, 9))

@@ -16,7 +16,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,10 +24,8 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, describe
 from lp_gadgets.files import check_target, reason_of, replace
 from lp_gadgets.sparse import SparseRows, join
-
-if TYPE_CHECKING:
-    from lp_gadgets.folder import Folder
-    from lp_gadgets.verifier import Evidence
+from lp_gadgets.stored import StoredInstance
+from lp_gadgets.verifier import Evidence
 
 FORMATS = ("mps", "lp", "libsvm", "npz", "json")
 #: The files of each format.
@@ -42,7 +40,7 @@ WIDTH = 100
 
 
 def export(
-    folder: Folder, out: str | Path, formats: Sequence[str] = FORMATS, repeat: bool = False
+    folder: StoredInstance, out: str | Path, formats: Sequence[str] = FORMATS, repeat: bool = False
 ) -> list[Path]:
     """Write an instance in the given formats to a folder, which is made if it is missing.
 
@@ -95,7 +93,9 @@ def check_formats(formats: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(formats))
 
 
-def _writer(name: str, folder: Folder, evidence: Evidence, word: int, repeat: bool) -> Callable[[Path], None]:
+def _writer(
+    name: str, folder: StoredInstance, evidence: Evidence, word: int, repeat: bool
+) -> Callable[[Path], None]:
     """Return the function that writes one file of a format to a path."""
 
     def write(path: Path) -> None:

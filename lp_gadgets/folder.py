@@ -5,22 +5,16 @@
 * ``records.npz``: the occupied domain points of either party with their copies.
 * ``certificate.json``: the certificate of the pair of words.
 
-What is bound to what: the certificate proves its claims about the rows and records as they are. Then the
-program is made again from the graph, the alphabet and the encoding that the manifest names, and must have the
-same rows, names and layout; and the manifest is written again from what was found and must be the same, key
-by key. The name of the graph is bound when it is a recipe (qc:64, geometry:Fano, ...): the graph is made
-again. A name of another form is a label that promises nothing.
+What these files bind to each other is stated in :mod:`lp_gadgets.stored`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,182 +23,56 @@ from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError, describe
 from lp_gadgets.embedding import Embedding
+from lp_gadgets.export import FORMATS, export
 from lp_gadgets.files import check_target, named, reason_of, replace
 from lp_gadgets.layout import Block, Layout
-from lp_gadgets.sparse import SparseRows, names_sha256
-from lp_gadgets.strict import difference, keys_of, read_json, whole
-from lp_gadgets.tanner import TannerCode, WeakGraphWarning
-from lp_gadgets.verifier import CLAIMS, Evidence, Verdict, verify
+from lp_gadgets.sparse import SparseRows
+from lp_gadgets.stored import FILES, FORMAT, StoredInstance, manifest_of
+from lp_gadgets.strict import keys_of, read_json, whole
+from lp_gadgets.tanner import TannerCode
+from lp_gadgets.verifier import Evidence
 
 if TYPE_CHECKING:
-    from geomdp.core.sample import Sample
     from lp_gadgets.certify import Certificate
-    from lp_gadgets.instance import HardInstance
-    from lp_gadgets.program import Program
+    from lp_gadgets.public import PublicInstance
 
-FORMAT = "lp-gadgets instance 3"
-FILES = ("program.npz", "records.npz", "certificate.json")
 PARTS = ("start", "index", "value", "bound")
 HELD = ("alice_cells", "alice_copies", "bob_cells", "bob_copies")
 
 
 @dataclass(frozen=True, eq=False)
-class Folder:
+class Folder(StoredInstance):
     """An instance that was read from disk.
 
     Attributes:
         manifest: parameters and claims.
         evidence: what the verifier looks at.
         certificate: the certificate's document.
+
+    Example:
+        >>> import tempfile
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), J=20)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     saved = inst.save([1, 0, 1], [1, 1, 0], place)
+        ...     folder = load(place)
+        >>> folder.certificate["opt_lower"] == saved.opt_lower, folder.verify() == saved.verdict
+        (True, True)
     """
-
-    manifest: dict[str, Any]
-    evidence: Evidence
-    certificate: dict[str, Any]
-
-    def verify(self, progress: Callable[[float], None] | None = None) -> Verdict:
-        """Return what the certificate proves; the manifest must claim the same.
-
-        Raises:
-            CertificateError: naming the step that fails.
-        """
-        verdict = verify(self.evidence, self.certificate, progress)
-        wanted = manifest_of(self.evidence, verdict, self.certificate, self.manifest["files"])
-        place = difference(self.manifest, wanted)
-        if place:
-            raise CertificateError(f"Step 'manifest': it states another {place}.")
-        _check_name(self.evidence.code)
-        _check_recipe(self.evidence, self.certificate["label"])
-        return verdict
 
     def export(
         self, out: str | Path, formats: Sequence[str] | None = None, repeat: bool = False
     ) -> list[Path]:
-        """Write the instance in other people's formats, see :func:`lp_gadgets.export.export`."""
-        from lp_gadgets.export import FORMATS, export
+        """Write the instance to a folder `out` in other people's formats.
 
+        See :func:`lp_gadgets.export.export`, also for `formats` and `repeat`.
+        """
         return export(self, out, FORMATS if formats is None else formats, repeat)
-
-    @cached_property
-    def samples(self) -> tuple[Sample, Sample]:
-        """The two parties' samples on the public domain."""
-        from geomdp.core.sample import Sample
-
-        domain = self.evidence.records.domain
-        alice, bob = self.evidence.held
-        none = np.zeros_like(alice)
-        return Sample.from_counts(domain, none, alice), Sample.from_counts(domain, bob, none)
-
-
-def manifest_of(
-    proof: Evidence, verdict: Verdict, certificate: dict[str, Any], files: dict[str, str]
-) -> dict[str, Any]:
-    """Return the manifest of an instance: all of it follows from what was verified, but for the digests.
-
-    Args:
-        proof: rows and records.
-        verdict: what the certificate proves.
-        certificate: its document.
-        files: sha256 of the other files.
-    """
-    label = certificate["label"]
-    public, pins = proof.public, proof.pins
-    return {
-        "format": FORMAT,
-        "code": proof.code.to_dict(),
-        "q": proof.embedding.q,
-        "embedding": proof.embedding.kind,
-        "encoding": label["encoding"],
-        "trace": label["trace"],
-        "k": len(proof.message),
-        "message": list(proof.message),
-        "J": proof.J,
-        "L": proof.L,
-        "n": int(proof.held[0].sum()),
-        "slack": f"1/{proof.N}",
-        "d": proof.records.d,
-        "m": proof.records.m,
-        "size": {
-            "variables": public.columns,
-            "public_rows": len(public),
-            "points": len(public) + len(pins) + 2,
-        },
-        "diameters": list(proof.diameters),
-        "u": certificate["u"],
-        "v": certificate["v"],
-        "predicted": {"opt": verdict.opt_lower},
-        "claims": {name: getattr(verdict, name) for name in CLAIMS},
-        "sha256": {
-            "graph": proof.code.sha256,
-            "public_rows": public.sha256,
-            "pins": pins.sha256,
-            "names": names_sha256(proof.layout.variables, public.names, pins.names),
-        },
-        "files": {name: files[name] for name in FILES},
-    }
-
-
-def _check_name(code: TannerCode) -> None:
-    """Make a graph again from its name, if the name says how, and compare.
-
-    A name of another form promises nothing; the certificate holds a copy of it.
-
-    Raises:
-        CertificateError: when the name belongs to another graph.
-    """
-    if not TannerCode.is_recipe(code.name):
-        return
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeakGraphWarning)
-        try:
-            size = None if code.name.startswith("geometry:") else int(code.name.split(":")[1])
-            same = size in (None, code.K) and _parts(TannerCode.from_text(code.name)) == _parts(code)
-        except (GeomdpError, IndexError, ValueError):
-            same = False
-    if not same:
-        raise CertificateError(f"Step 'manifest': the graph is not the one named {describe(code.name)}.")
-
-
-def _parts(code: TannerCode) -> tuple[Any, ...]:
-    return code.checks, code.symmetry
-
-
-def _check_recipe(proof: Evidence, label: dict[str, Any]) -> None:
-    """Make the program again as the label says, and compare rows, names and layout.
-
-    This does not belong to the proof, which holds for any rows; it binds the words that describe them.
-
-    Raises:
-        CertificateError: when another program results.
-    """
-    from lp_gadgets.program import Program, Recipe
-
-    recipe = Recipe.of(proof.embedding.q, proof.embedding.kind, label["encoding"])
-    if recipe.to_dict() != {key: label[key] for key in ("embedding", "encoding", "trace")}:
-        raise CertificateError("Step 'recipe': the encoding of traces is not that of the checks.")
-    try:
-        made = Program(proof.code.over(proof.embedding.q, proof.message), recipe)
-    except GeomdpError as problem:
-        raise CertificateError(f"Step 'recipe': the program cannot be made again ({problem}).") from None
-    same = (
-        made.layout == proof.layout
-        and all(mine.names == other.names for mine, other in _pairs(made, proof))
-        and all(mine.sha256 == other.sha256 for mine, other in _pairs(made, proof))
-    )
-    if not same:
-        raise CertificateError(
-            f"Step 'recipe': the rows or their names are not those of the encoding {label['encoding']!r}."
-        )
-    if any(int(held.sum()) != int(proof.held[0].sum()) for held in proof.held):
-        raise CertificateError("Step 'records': the parties do not hold n records each.")
-
-
-def _pairs(made: Program, proof: Evidence) -> tuple[tuple[SparseRows, SparseRows], ...]:
-    return (made.public, proof.public), (made.pins, proof.pins)
 
 
 def save(
-    instance: HardInstance,
+    instance: PublicInstance,
     u: Any,
     v: Any,
     folder: str | Path,
@@ -256,9 +124,25 @@ def save(
 def load(folder: str | Path) -> Folder:
     """Return the instance of a folder; its files must have the digests of its manifest.
 
+    Args:
+        folder: where :func:`save` wrote the instance.
+
+    Returns:
+        What the files say, not yet verified: :meth:`Folder.verify` replays the certificate.
+
     Raises:
         ArgumentError: when the folder holds no instance.
         CertificateError: when a file is missing, damaged or malformed.
+
+    Example:
+        >>> import tempfile
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), q=2, J=20)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     _ = inst.save([1, 0, 1], [1, 1, 0], place)
+        ...     load(place).manifest["q"] == inst.q
+        True
     """
     place = named(folder)
     try:

@@ -1,11 +1,11 @@
 """The exact facets of a finite set of integer points, with a proof that none is missing.
 
 Three ways to a first list of facets; whichever is taken, integers decide what enters it, and
-:func:`lp_gadgets.ridge_walk.close` then looks at both sides of every ridge, adds what lacks, and thereby
-proves the list complete:
+:func:`lp_gadgets.polytopes.ridge_walk.close` then looks at both sides of every ridge, adds what lacks, and
+thereby proves the list complete:
 
 * "walk": a single facet, found by turning a hyperplane; the walk across ridges finds all others.
-* "double description": all facets by :mod:`lp_gadgets.double_description`; the walk must add none.
+* "double description": all facets by :mod:`lp_gadgets.polytopes.double_description`; the walk must add none.
 * "qhull": scipy's Qhull names sets of points that seem to share a facet; each set is kept only if exact
   arithmetic finds a hyperplane through it that leaves no point outside. Normals in floating point are never
   used.
@@ -25,8 +25,8 @@ from geomdp.core.classifier import integer_array, products
 from geomdp.core.errors import ArgumentError, CertificateError, check_choice
 from geomdp.exact.farkas import integer_vector
 from geomdp.exact.linear import nullspace, primitive, reduced_echelon
-from lp_gadgets.double_description import extreme_rays, independent_rows
-from lp_gadgets.ridge_walk import Facet, Symmetry, as_bits, close, first_facet, members, symmetry
+from lp_gadgets.polytopes.double_description import extreme_rays, independent_rows
+from lp_gadgets.polytopes.ridge_walk import Facet, Symmetry, as_bits, close, first_facet, members, symmetry
 
 METHODS = ("auto", "walk", "double description", "qhull")
 
@@ -66,10 +66,13 @@ class Hull:
         A: (F, n) integers, one facet a row, primitive with its bound; coordinates that the equations give as
             functions of the others have coefficient 0.
         b: (F,) integers.
-        E: (n - dimension, n) integers, one equation of the affine hull a row, primitive with its value.
-        e: (n - dimension,) integers.
+        E: (n - r, n) integers, r the dimension; one equation of the affine hull a row, primitive with its
+            value.
+        e: (n - r,) integers.
         completeness: the record of the proof.
         symmetries: permutations of the points that the proof used.
+
+    Source: the relation polytopes of Appendix C of the paper, whose facets are written out.
 
     Example:
         >>> hull = facets([[0, 0], [0, 2], [2, 0], [1, 1], [0, 1]])
@@ -173,6 +176,8 @@ def facets(
 
     Raises:
         ArgumentError: when there are no points, an entry is no integer, or a map is no symmetry of them.
+
+    Source: the relation polytopes of Appendix C of the paper, whose facets are written out.
 
     Example:
         >>> cube = [[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)]

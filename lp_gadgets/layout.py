@@ -22,6 +22,11 @@ class Block:
         names: the symbols, then the bits that the rows are about.
         first, count: the rows are numbers first, ..., first + count - 1.
         owner: of a check or of one of its nodes, the word and the number of the check; else empty.
+
+    Example:
+        >>> block = Block("symbol", ("zA0",), 4, 2)
+        >>> list(block.rows), Block.from_list(block.to_list()) == block
+        ([4, 5], True)
     """
 
     kind: str
@@ -41,7 +46,7 @@ class Block:
 
     @classmethod
     def from_list(cls, data: Sequence[Any]) -> Block:
-        """Return the block of :meth:`to_list`."""
+        """Return the block whose :meth:`to_list` is the data."""
         kind, names, first, count, owner = data
         whose = (str(owner[0]), int(owner[1])) if owner else ()
         return cls(str(kind), tuple(map(str, names)), int(first), int(count), whose)
@@ -77,7 +82,7 @@ class Layout:
         return columns
 
     def columns(self, name: str) -> list[int]:
-        """Return the columns of a symbol or bit."""
+        """Return the columns of the symbol or bit of this name; none if there is no such."""
         return self._columns.get(name, [])
 
     @cached_property
@@ -89,7 +94,7 @@ class Layout:
         return [i for name in block.names for i in self._symbol_rows.get(name, ())] + list(block.rows)
 
     def local(self, public: SparseRows, block: Block) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the rows of a block, after those of its symbols' polytopes, over its own variables.
+        """Return the public rows of a block, after those of its symbols' polytopes, over its own variables.
 
         Returns:
             (A, b) dense; the columns are those of the block's names in their order.

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice
 from lp_gadgets.code import FieldCode
 from lp_gadgets.embedding import Embedding
-from lp_gadgets.encoding import ENCODINGS, encode, predict, tree_nodes
+from lp_gadgets.gadgets.encoding import ENCODINGS, encode, predict, tree_nodes
 from lp_gadgets.layout import Block, Layout
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import Rows
@@ -49,6 +49,13 @@ class ProgramSize:
         rows: public rows.
         pins: candidate pins, 2 K q.
         nonzeros: an upper bound on the non-zero coefficients of the public rows.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> code = TannerCode.geometry("Fano").over(2)
+        >>> size, built = predict_size(code, Recipe.of(2)), Program(code, Recipe.of(2))
+        >>> size.rows == len(built.public), size.variables == len(built.variables)
+        (True, True)
     """
 
     variables: int
@@ -75,8 +82,13 @@ class Recipe:
 
     Attributes:
         embedding: how a symbol becomes a point.
-        check: the encoding of checks, one of :data:`lp_gadgets.encoding.ENCODINGS`.
+        check: the encoding of checks, one of :data:`lp_gadgets.gadgets.encoding.ENCODINGS`.
         trace: the encoding of trace products, "facets" or "implications".
+
+    Example:
+        >>> recipe = Recipe(Embedding(4), "tree", "facets")
+        >>> recipe == Recipe.of(4, "parabola"), recipe.nodes(4)
+        (True, [('z0', 'z1', 't0'), ('z2', 'z3', 't0')])
     """
 
     embedding: Embedding
@@ -92,6 +104,10 @@ class Recipe:
             embedding: "parabola", "cube" or "auto" (the parabola for q = 2, which is the paper's, else the
                 cube, which needs no auxiliary symbols and the least slack).
             encoding: of the checks; "auto" takes facets, on the parabola with q > 2 trees.
+
+        Raises:
+            ArgumentError: on an unknown embedding or encoding, or unless ``q`` is a power of two that is
+                supported.
 
         Example:
             >>> Recipe.of(2).embedding.kind, Recipe.of(4).embedding.kind, Recipe.of(8, "parabola").check
@@ -120,7 +136,7 @@ class Recipe:
         return {"tree": "facets", "implication tree": "implications"}.get(self.check, self.check)
 
     def nodes(self, degree: int) -> list[tuple[str, ...]]:
-        """Return the relations that impose a check, by its symbols z0, z1, ... and auxiliary t0, ..."""
+        """Return the relations that impose a check of a degree, in symbols z0, z1, ..., auxiliary t0, ..."""
         if self.tree and degree > 3:
             return list(tree_nodes(degree))
         return [tuple(f"z{i}" for i in range(degree))]
@@ -132,6 +148,13 @@ class Recipe:
 
 def predict_size(code: FieldCode, recipe: Recipe) -> ProgramSize:
     """Return the size of the program, exactly, before it is built.
+
+    Args:
+        code: the code over F_q, of dimension k >= 1.
+        recipe: how relations are imposed; for the same q.
+
+    Returns:
+        Variables, public rows and pins, all exact, and a bound on the non-zero coefficients.
 
     Raises:
         CapacityError: when the number of facets is not known beforehand, or does not fit.
@@ -179,6 +202,9 @@ def check_fits(code: FieldCode, recipe: Recipe) -> ProgramSize:
 
 def size_table(code: FieldCode) -> list[dict[str, Any]]:
     """Return the size of the program for every embedding and encoding, without building or enumerating.
+
+    Args:
+        code: the code over F_q.
 
     Returns:
         A row each: "embedding", "encoding", "variables", "public_rows" and "points", the sizes None where
@@ -248,6 +274,10 @@ class Program:
         pins: the candidate pins; that of label j for symbol i of Alice is row i q + j, of Bob K q later.
         layout: the public rows by what they impose.
 
+    Raises:
+        ArgumentError: when code and recipe have different alphabets, or the code has no word but zero.
+        CapacityError: when the rows do not fit in memory, or their number is not known beforehand.
+
     Example:
         >>> from lp_gadgets.tanner import TannerCode
         >>> program = Program(TannerCode.geometry("Fano").over(2), Recipe.of(2))
@@ -289,7 +319,7 @@ class Program:
         return tuple(tuple(self.recipe.nodes(len(check))) for check in checks_of(self.code))
 
     def symbol(self, word: str, c: int, local: str) -> str:
-        """Return the global name of a symbol of check c: "z3" is its fourth variable, "t0" auxiliary."""
+        """Return the global name of a local symbol of check c of a word: "z3" its fourth, "t0" auxiliary."""
         if local[0] == "z":
             return f"z{word}{checks_of(self.code)[c][int(local[1:])]}"
         return f"t{word}{c}_{local[1:]}"

@@ -85,7 +85,11 @@ class Records:
         return Domain(self.points())
 
     def points(self) -> NDArray[Any]:
-        """Return the (m, d) integer points; Python integers where 64 bits are too few."""
+        """Return the (m, d) integer points; Python integers where 64 bits are too few.
+
+        Raises:
+            CapacityError: when there are too many coordinates to be written out.
+        """
         if self.m * self.d > MAX_ENTRIES:
             raise CapacityError(
                 "instance",
@@ -174,6 +178,9 @@ class Records:
         Args:
             numerators: x times the denominator, integers.
             denominator: a positive integer.
+
+        Raises:
+            ArgumentError: unless ``denominator`` is a positive integer.
         """
         if denominator < 1:
             raise ArgumentError("denominator", "a positive integer", denominator)

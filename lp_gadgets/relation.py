@@ -55,12 +55,16 @@ class Relation:
 
     @classmethod
     def check(cls, degree: int, embedding: Embedding) -> Relation:
-        """Return the parity check of a degree >= 1: the words of F_q whose symbols add up to 0."""
+        """Return the parity check of a degree >= 1 in an embedding: words whose symbols add up to 0 in F_q.
+
+        Raises:
+            ArgumentError: unless ``degree`` is an integer >= 1.
+        """
         return cls("check", embedding, check_integer("degree", degree, 1), 0)
 
     @classmethod
     def trace(cls, embedding: Embedding) -> Relation:
-        """Return the trace product: the triples (a, b, Tr(ab))."""
+        """Return the trace product: the triples (a, b, Tr(ab)), symbols by an embedding."""
         return cls("trace", embedding, 2, 1)
 
     @classmethod

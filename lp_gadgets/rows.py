@@ -29,6 +29,10 @@ class Rows:
         names: R names, all different.
         roles: R of :data:`ROLES`.
 
+    Raises:
+        ArgumentError: unless ``A`` and ``b`` are integers of matching shapes, the names and the variables all
+            different, and the roles known.
+
     Example:
         >>> rows = Rows(("x", "y"), [[1, 0], [-1, 2]], [3, 0], ("cap", "slope"), ("bound", "relation"))
         >>> print(rows)
@@ -85,7 +89,7 @@ class Rows:
         return np.asarray(bounds.astype(object) - values.astype(object))
 
     def holds(self, points: Any) -> NDArray[np.bool_]:
-        """Return whether each point satisfies every row, exactly.
+        """Return whether each of the points, (N, n) rationals, satisfies every row, exactly.
 
         Example:
             >>> from fractions import Fraction
@@ -109,14 +113,12 @@ class Rows:
         """
         if not set(roles) <= set(ROLES):
             raise ArgumentError("roles", "a sequence of " + ", ".join(map(repr, ROLES)), describe(roles))
-        keep = [i for i, role in enumerate(self.roles) if role in roles]
-        return Rows(
-            self.variables,
-            self.A[keep],
-            self.b[keep],
-            tuple(self.names[i] for i in keep),
-            tuple(self.roles[i] for i in keep),
-        )
+        return self._numbered([i for i, role in enumerate(self.roles) if role in roles])
+
+    def _numbered(self, numbers: Sequence[int]) -> Rows:
+        """Return the rows of the given numbers, all variables kept."""
+        names, roles = (tuple(own[i] for i in numbers) for own in (self.names, self.roles))
+        return Rows(self.variables, self.A[numbers], self.b[numbers], names, roles)
 
     def renamed(self, symbols: Mapping[str, str], prefix: str = "") -> Rows:
         """Return the same rows over other variables.
@@ -165,6 +167,14 @@ class Size:
         auxiliaries: auxiliary symbols.
         reals: auxiliary real variables.
         exact: whether ``rows`` is the exact number.
+
+    Example:
+        >>> from lp_gadgets.embedding import Embedding
+        >>> from lp_gadgets.relation import Relation
+        >>> from lp_gadgets import encode, predict
+        >>> check = Relation.check(4, Embedding(2))
+        >>> predict(check).exact, predict(check).rows == len(encode(check).rows)
+        (True, True)
     """
 
     rows: int
@@ -212,15 +222,7 @@ def distinct(rows: Rows) -> Rows:
     for i, row in enumerate(np.column_stack([rows.A, rows.b]).tolist()):
         first.setdefault(tuple(row), i)
     keep = sorted(first.values())
-    if len(keep) == len(rows):
-        return rows
-    return Rows(
-        rows.variables,
-        rows.A[keep],
-        rows.b[keep],
-        tuple(rows.names[i] for i in keep),
-        tuple(rows.roles[i] for i in keep),
-    )
+    return rows if len(keep) == len(rows) else rows._numbered(keep)
 
 
 def named_rows(

@@ -79,6 +79,10 @@ class Scale:
             q: alphabet size.
             embedding, encoding: see :meth:`lp_gadgets.program.Recipe.of`.
             D: the certified erasure threshold, if it is known; else the stopping distance is searched.
+
+        Raises:
+            ArgumentError: when the code has dimension 0, the embedding or encoding is unknown, or D is no
+                integer >= 1.
         """
         recipe = Recipe.of(q, embedding, encoding)
         field = code.over(recipe.embedding.q)
@@ -121,7 +125,14 @@ class Scale:
         return low
 
     def asymptote(self, epsilon: object, c_I: object = 1) -> int:
-        """Return t*, the bound once n suffices; 1 where the scale says nothing."""
+        """Return t*, the bound at budget epsilon once n suffices; 1 where the scale says nothing.
+
+        `c_I` is the constant of the information bound, which is not known explicitly.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``c_I`` is a finite
+                number.
+        """
         budget, constant = check_epsilon(epsilon), check_fraction("c_I", c_I)
         ratio = float(constant) * self.bits * log(2) / (2 * float(budget) * self.support)
         return self.D * max(0, ceil(ratio) - 1) + 1
@@ -133,6 +144,10 @@ class Scale:
             n: records of either party.
             epsilon: the privacy budget.
             c_I: the constant of the information bound; 1 gives the figure per unit.
+
+        Raises:
+            ArgumentError: unless ``n`` is an integer >= 1 and ``epsilon`` is a number with 10^-6 <= epsilon
+                <= 100.
         """
         return min(self.asymptote(epsilon, c_I), self.largest_gap(check_integer("n", n, 1)) + 1)
 
@@ -149,6 +164,16 @@ def lower_bound(
     c_I: object = 1,
 ) -> list[tuple[int, int, str]]:
     """Return the curve of the lower bound: for every n the best bound and the scale that gives it.
+
+    Args:
+        scales: the scales of one domain.
+        n: numbers of records of either party.
+        epsilon: the privacy budget.
+        c_I: the constant of the information bound; 1 gives the curve per unit.
+
+    Returns:
+        A triple for every n: n, the least resolution that the scales leave, and the name of the scale that
+        gives it (empty where none says anything).
 
     Example:
         >>> scales = [Scale.of(TannerCode.geometry(g), 2) for g in ("Fano", "EG(2,4)")]
@@ -172,6 +197,16 @@ def information(instance: HardInstance, epsilon: object) -> float:
 
     It is epsilon (Delta_A + Delta_B) / ln 2 with the certified bound on the instance's diameters.
 
+    Args:
+        instance: the instance.
+        epsilon: the privacy budget of either party.
+
+    Returns:
+        The bound in bits, for either order of the messages and any number of rounds.
+
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+
     Example:
         >>> from lp_gadgets.instance import HardInstance
         >>> round(information(HardInstance(TannerCode.geometry("EG(2,4)"), L=1), 0.1), 3)
@@ -182,6 +217,12 @@ def information(instance: HardInstance, epsilon: object) -> float:
 
 def merit_table(scales: Iterable[Scale]) -> list[dict[str, Any]]:
     """Return the scales as rows, the strongest per dimension first.
+
+    Args:
+        scales: the scales.
+
+    Returns:
+        The :meth:`Scale.to_dict` of each.
 
     Example:
         >>> codes = [TannerCode.geometry(name) for name in ("EG(2,4)", "Fano")]
@@ -209,6 +250,9 @@ def choose_scales(
         blocks: graphs of increasing block length.
         alphabets: larger alphabets, increasing.
         embedding: of the larger alphabets.
+
+    Returns:
+        The scales that were taken, in the order in which they were.
 
     Raises:
         ArgumentError: when not even the shortest block fits.
@@ -287,7 +331,10 @@ class SharedDomain:
         return Domain(self._points)
 
     def encode(self, number: int, u: Any, v: Any, n: int | None = None) -> tuple[Sample, Sample]:
-        """Return the samples of one of the instances on the shared domain."""
+        """Return the samples of the instance of a number, for messages u and v, on the shared domain.
+
+        Either party holds n records, by default as many as the instance has.
+        """
         instance = self.instances[number]
         a, b = instance.codewords(u, v)
         size = instance.n if n is None else n

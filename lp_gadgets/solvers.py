@@ -11,24 +11,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import check_choice
 from geomdp.lp.feasibility import Answer, SparseProgram, solve_by_model, solve_directly
-from lp_gadgets.peeling import check_variables
+from lp_gadgets.graphs.graph import check_variables
+from lp_gadgets.program import Program
+from lp_gadgets.public import PublicInstance
 from lp_gadgets.sparse import SparseRows, join
-
-if TYPE_CHECKING:
-    from lp_gadgets.instance import HardInstance
-    from lp_gadgets.program import Program
 
 METHODS = ("fast", "lp")
 
 
-def rows_of(instance: HardInstance, u: Any, v: Any, erased: Iterable[int] = ()) -> SparseRows:
+def rows_of(instance: PublicInstance, u: Any, v: Any, erased: Iterable[int] = ()) -> SparseRows:
     """Return the program of two words: public rows, Alice's pins off the erased positions, Bob's pins."""
     program = instance.program
     a, b = instance.codewords(u, v)
@@ -46,13 +44,19 @@ def sparse_program(rows: SparseRows, **extra: Any) -> SparseProgram:
     return SparseProgram(rows.columns, rows.start, rows.index, rows.value, rows.bound, **extra)
 
 
-def solve(instance: HardInstance, u: Any, v: Any, method: str = "fast") -> Answer:
+def solve(instance: PublicInstance, u: Any, v: Any, method: str = "fast") -> Answer:
     """Return what HiGHS says of the program of two words.
 
     Args:
         instance: the instance.
         u, v: k labels each.
         method: "fast" calls HiGHS directly, "lp" through the CVXPY model.
+
+    Returns:
+        The solver's status and objective: a cross-check, never an answer.
+
+    Raises:
+        ArgumentError: unless ``method`` is one of :data:`METHODS`, or on a wrong length or symbol.
 
     Example:
         >>> from lp_gadgets.instance import HardInstance
@@ -66,10 +70,24 @@ def solve(instance: HardInstance, u: Any, v: Any, method: str = "fast") -> Answe
     return solve_directly(data) if method == "fast" else solve_by_model(data)
 
 
-def largest_deviation(instance: HardInstance, u: Any, erased: Iterable[int], method: str = "fast") -> float:
+def largest_deviation(instance: PublicInstance, u: Any, erased: Iterable[int], method: str = "fast") -> float:
     """Return the largest sum of deficits of a word's true symbols when its pins on a set are dropped.
 
     Bob's word is zero, so that the message part of the program never interferes.
+
+    Args:
+        instance: the instance.
+        u: k labels, Alice's message.
+        erased: positions whose pins are dropped.
+        method: "fast" calls HiGHS directly, "lp" through the CVXPY model.
+
+    Returns:
+        The optimum in floats: 0 where the word is forced all the same, up to tolerances.
+
+    Raises:
+        ArgumentError: unless ``method`` is one of :data:`METHODS`, or on a wrong length, symbol or position.
+
+    Source: tests Lemma D.2 of the paper, the rigidity of codewords under erasures.
 
     Example:
         >>> from lp_gadgets.instance import HardInstance
@@ -95,7 +113,7 @@ def largest_deviation(instance: HardInstance, u: Any, erased: Iterable[int], met
 
 
 def _with_switches(
-    instance: HardInstance, u: Any, v: Any, drops: int | None
+    instance: PublicInstance, u: Any, v: Any, drops: int | None
 ) -> tuple[SparseProgram, NDArray[np.int64]]:
     """Return the program with a slack variable and a switch for each of Alice's pins.
 
@@ -145,8 +163,16 @@ def with_all_switches(
     return sparse_program(rows, cost=cost, lower=lower, upper=upper, whole=switches.tolist()), switches
 
 
-def least_dropped(instance: HardInstance, u: Any, v: Any, time_limit: float | None = None) -> Answer:
+def least_dropped(instance: PublicInstance, u: Any, v: Any, time_limit: float | None = None) -> Answer:
     """Return HiGHS's least number of Alice's pins to drop for the program to be feasible; small codes only.
+
+    Args:
+        instance: the instance.
+        u, v: k labels each, with F = 1.
+        time_limit: seconds, or None.
+
+    Returns:
+        The solver's answer, whose objective is the number; with F = 1 it should be D.
 
     Example:
         >>> from lp_gadgets.instance import HardInstance
@@ -159,15 +185,25 @@ def least_dropped(instance: HardInstance, u: Any, v: Any, time_limit: float | No
 
 
 def least_slack(
-    instance: HardInstance, u: Any, v: Any, drops: int | None = None, time_limit: float | None = None
+    instance: PublicInstance, u: Any, v: Any, drops: int | None = None, time_limit: float | None = None
 ) -> Answer:
     """Return HiGHS's least slack of Alice's pins that makes the program feasible, D - 1 pins dropped.
 
     Args:
         instance: the instance.
-        u, v: messages with F = 1.
+        u, v: k labels each, with F = 1.
         drops: how many pins may be dropped, by default D - 1.
         time_limit: seconds, or None.
+
+    Returns:
+        The solver's answer, whose objective is the slack: positive, and at least the 1 / N of the instance.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"))
+        >>> least_slack(inst, [1, 0, 1], [1, 1, 0]).objective >= 1 / inst.N - 1e-9
+        True
     """
     number = instance.D - 1 if drops is None else drops
     return solve_directly(_with_switches(instance, u, v, number)[0], time_limit)

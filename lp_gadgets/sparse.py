@@ -44,7 +44,7 @@ class SparseRows:
     def of(
         cls, columns: int, rows: Sequence[tuple[Sequence[int], Sequence[int], int]], names: Sequence[str]
     ) -> SparseRows:
-        """Return the system of rows (columns, coefficients, bound)."""
+        """Return the system of rows (columns, coefficients, bound) with their names, over so many columns."""
         start = np.concatenate([[0], np.cumsum([len(row[0]) for row in rows], dtype=np.int64)])
         index = np.array([c for row in rows for c in row[0]], dtype=np.int64)
         value = np.array([a for row in rows for a in row[1]], dtype=np.int64)

@@ -12,20 +12,19 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, CertificateError, describe
-from lp_gadgets.stopping_beam import small_stopping_set
-from lp_gadgets.stopping_proof import StoppingProof, overlap_of, shares_of, stages_of, verify_lower
+from lp_gadgets.graphs.beam import small_stopping_set
+from lp_gadgets.graphs.graph import TannerGraph
+from lp_gadgets.graphs.proof import StoppingProof, overlap_of, shares_of, stages_of, verify_lower
 from lp_gadgets.strict import whole
 
-if TYPE_CHECKING:
-    from lp_gadgets.tanner import TannerCode
-
 Progress = Callable[[float], None]
+Graph = TypeVar("Graph", bound=TannerGraph)
 
 #: Positions between two looks at the clock: a fraction of a second.
 SLICE = 1 << 18
@@ -49,9 +48,11 @@ class StoppingDistance:
             stopping set (every erased set can be recovered) has both equal to K + 1.
         witness: a stopping set of ``upper`` variables, in increasing order; empty when there is none at all.
         proof: the exhaustive search behind ``lower``, to be replayed by
-            :func:`lp_gadgets.stopping_proof.verify_lower`.
+            :func:`lp_gadgets.graphs.proof.verify_lower`.
         positions: number of positions that were searched.
         seconds: wall time.
+
+    Source: in place of the expansion constant of Lemma B.2 of the paper, its exact value for a graph.
 
     Example:
         >>> from lp_gadgets.tanner import TannerCode
@@ -78,7 +79,7 @@ class StoppingDistance:
         """The stopping distance, None when only bounds are known."""
         return self.lower if self.exact else None
 
-    def verify(self, code: TannerCode, progress: Progress | None = None) -> bool:
+    def verify(self, code: TannerGraph, progress: Progress | None = None) -> bool:
         """Return True if the witness and the proof hold for the graph; no compiled code is used.
 
         Args:
@@ -122,7 +123,7 @@ class StoppingDistance:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> StoppingDistance:
-        """Return the result of :meth:`to_dict`.
+        """Return the result whose :meth:`to_dict` is the data.
 
         The statistics may be missing; then they are 0.
 
@@ -146,16 +147,16 @@ class StoppingDistance:
 
 
 def stopping_distance(
-    code: TannerCode, time_limit: float | None = None, progress: Progress | None = None, log: bool = True
+    code: TannerGraph, time_limit: float | None = None, progress: Progress | None = None, log: bool = True
 ) -> StoppingDistance:
     """Return the least size of a non-empty stopping set of a Tanner graph, with a proof.
 
     For w = 1, 2, ... all positions are searched that could lead to a stopping set of at most w variables,
     until there is one (or the best random one is known to be least). Stage by stage, one variable of an
     orbit of the named symmetries is chosen and the orbits of earlier stages are excluded: a stopping set
-        that meets the orbit
-    and none of the earlier ones has an image that contains the chosen variable. In a stage the search
-    branches on a check that is touched once, and cuts by the rules of :mod:`lp_gadgets.stopping_proof`.
+    that meets the orbit and none of the earlier ones has an image that contains the chosen variable. In a
+    stage the search branches on a check that is touched once, and cuts by the rules of
+    :mod:`lp_gadgets.graphs.proof`.
 
     Args:
         code: the graph.
@@ -169,6 +170,8 @@ def stopping_distance(
 
     Raises:
         ArgumentError: when the time limit is not a number >= 0.
+
+    Source: in place of the expansion constant of Lemma B.2 of the paper, its exact value for a graph.
 
     Example:
         >>> from lp_gadgets.tanner import TannerCode
@@ -206,10 +209,16 @@ def stopping_distance(
     return StoppingDistance(proof.lower, upper, witness, proof, positions, time.perf_counter() - started)
 
 
-def select(codes: Iterable[TannerCode]) -> TannerCode:
+def select(codes: Iterable[Graph]) -> Graph:
     """Return the graph with the greatest stopping distance, of these the first.
 
     A graph is dropped as soon as it shows a stopping set that is no larger than the best distance so far.
+
+    Args:
+        codes: Tanner graphs.
+
+    Returns:
+        One of the graphs.
 
     Raises:
         ArgumentError: when there is no graph.
@@ -220,7 +229,7 @@ def select(codes: Iterable[TannerCode]) -> TannerCode:
         >>> select(codes).name
         'geometry:EG(2,4)'
     """
-    best: TannerCode | None = None
+    best: Graph | None = None
     record = 0
     for code in codes:
         upper = len(small_stopping_set(code, **NARROW)) or code.K + 1
@@ -253,24 +262,23 @@ class _Outcome:
 class _Search:
     """The arrays of one graph, and the search at one size after another."""
 
-    def __init__(self, code: TannerCode) -> None:
-        from lp_gadgets import _kernels
+    def __init__(self, code: TannerGraph) -> None:
+        from lp_gadgets.graphs import kernels
 
-        self.kernels, self.code = _kernels, code
+        self.kernels, self.code = kernels, code
         K, M = code.K, code.M
         self.degree = np.array(code.variable_degrees, dtype=np.int32)
         size = np.array(code.check_degrees, dtype=np.int32)
-        self.graph = _padded(code.neighbours), _padded(code.checks), size
+        self.graph = kernels.Graph(_padded(code.neighbours), _padded(code.checks), size)
         self.overlap, self.shares = overlap_of(code), shares_of(code)
         self.roots, self.rank = stages_of(code)
         top, widest = int(self.degree.max()), max(1, int(size.max(initial=0)))
-        self.V = np.zeros((K, 4), np.int32)
-        self.V[:, _kernels.DEGREE] = self.degree
-        self.now, self.frames = np.zeros(_kernels.SCALARS, np.int64), np.zeros((K + 2, 4), np.int32)
+        V, now = np.zeros((K, 4), np.int32), np.zeros(kernels.SCALARS, np.int64)
+        V[:, kernels.DEGREE] = self.degree
         table, singles = np.zeros((top + 1, top + 1), np.int32), np.zeros(M + 1, np.int32)
-        self.position = self.V, np.zeros((M, 2), np.int32), table, singles, self.now
-        good, removed = np.zeros((K + 2, widest), np.bool_), np.zeros(K + 1, np.int32)
-        self.path = self.frames, good, removed, np.zeros(M, np.int64)
+        self.position = kernels.Position(V, np.zeros((M, 2), np.int32), table, singles, now)
+        frames, good = np.zeros((K + 2, 4), np.int32), np.zeros((K + 2, widest), np.bool_)
+        self.path = kernels.Path(frames, good, np.zeros(K + 1, np.int32), np.zeros(M, np.int64))
 
     def run(self, limit: int, last: int, deadline: float, progress: Progress | None, log: bool) -> _Outcome:
         """Search all stages for a stopping set of at most ``limit`` variables.
@@ -282,7 +290,7 @@ class _Search:
             progress: told the fraction of the work done.
             log: collect the decisions.
         """
-        k, now = self.kernels, self.now
+        k, now = self.kernels, self.position.now
         rules = limit, self.overlap, self.shares
         depths, checks = np.empty(SLICE, np.uint16), np.empty(SLICE, np.uint16)
         pieces: list[tuple[NDArray[np.uint16], NDArray[np.uint16]]] = []
@@ -290,12 +298,12 @@ class _Search:
         log = log and self.code.M <= 1 << 16
         share = _stage_shares(self.rank, len(self.roots), limit)
         for stage, root in enumerate(self.roots):
-            k.begin(self.rank, stage, root, *self.graph, *self.position)
+            k.begin(self.rank, stage, root, self.graph, self.position)
             status = k.PAUSED
             while status == k.PAUSED:
                 if time.perf_counter() > deadline:
                     return _Outcome(positions)
-                status = k.explore(*rules, *self.graph, *self.position, *self.path, depths, checks)
+                status = k.explore(*rules, self.graph, self.position, self.path, depths, checks)
                 positions += int(now[k.NODES])
                 logged = int(now[k.LOGGED])
                 decisions += logged
@@ -305,9 +313,8 @@ class _Search:
                     within = share[stage] + (share[stage + 1] - share[stage]) * self._within()
                     progress(GROWTH ** (limit - last) * (1 / GROWTH + (1 - 1 / GROWTH) * within))
             if status == k.FOUND:
-                return _Outcome(
-                    positions, found=tuple(np.flatnonzero(self.V[:, k.STATE] == k.CHOSEN).tolist())
-                )
+                chosen = np.flatnonzero(self.position.V[:, k.STATE] == k.CHOSEN)
+                return _Outcome(positions, found=tuple(chosen.tolist()))
         if not log or decisions > MAX_DECISIONS:
             return _Outcome(positions, proof=StoppingProof.of(self.code, limit, None, None))
         depth = np.concatenate([piece[0] for piece in pieces]) if pieces else depths[:0]
@@ -317,9 +324,9 @@ class _Search:
     def _within(self) -> float:
         """Return roughly the fraction of the current stage that is done, from the first frames."""
         fraction, width = 0.0, 1.0
-        for d in range(min(4, int(self.now[self.kernels.DEPTH]))):
-            check, place = int(self.frames[d, 0]), int(self.frames[d, 1])
-            width /= max(1, int(self.graph[2][check]))
+        for d in range(min(4, int(self.position.now[self.kernels.DEPTH]))):
+            check, place = map(int, self.path.frames[d, :2])
+            width /= max(1, int(self.graph.size[check]))
             fraction += (place - 1) * width
         return fraction
 

@@ -1,33 +1,34 @@
-"""Tanner graphs: simple bipartite graphs of variables and parity checks, the skeleton of every instance.
+"""Tanner graphs for users: how they are made, and what can be asked of them.
 
-A graph is data only: its checks, a name that says how it was made, and permutations of the variables that are
-known to map checks to checks. The rank, the stopping distance and the code do not depend on the alphabet.
+The graph itself is data (:class:`lp_gadgets.graphs.graph.TannerGraph`): its checks, a name that says how it
+was made, and permutations of the variables that are known to map checks to checks. The rank, the stopping
+distance and the code do not depend on the alphabet.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from geomdp.core.errors import ArgumentError, CapacityError, check_integer, describe
+from lp_gadgets.code import FieldCode
+from lp_gadgets.graphs.constructions import (
+    circulant_array,
+    configuration_model,
+    girth,
+    progressive_edge_growth,
+    rotation,
+)
+from lp_gadgets.graphs.geometries import geometry
+from lp_gadgets.graphs.graph import MAX_EDGES, MAX_VARIABLES, TannerGraph
+from lp_gadgets.graphs.peeling import Peeling, peel
+from lp_gadgets.stopping import StoppingDistance, select, stopping_distance
 
-if TYPE_CHECKING:
-    from lp_gadgets.code import FieldCode
-    from lp_gadgets.peeling import Peeling
-    from lp_gadgets.stopping import StoppingDistance
-
-#: Sizes beyond these are refused before anything is built.
-MAX_VARIABLES, MAX_EDGES = 20_000, 200_000
 #: Most edges that are grown one by one.
 MAX_GROWN = 2**13
 #: Most variables of all the graphs together that best_of examines.
@@ -40,12 +41,20 @@ OTHER_SEEDS, SEEDS_UP_TO = 20, 256
 
 
 class WeakGraphWarning(UserWarning):
-    """The graph has two variables in the same checks, so two erasures already undo the code."""
+    """The graph has two variables in the same checks, so two erasures already undo the code.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     code = TannerCode.biregular(K=4, dv=2, dc=4)
+        >>> [warning.category.__name__ for warning in told], code.stopping_distance().value
+        (['WeakGraphWarning'], 2)
+    """
 
 
 @dataclass(frozen=True)
-class TannerCode:
-    """A simple bipartite graph on variables 0..K-1 and parity checks.
+class TannerCode(TannerGraph):
+    """A simple bipartite graph on variables 0..K-1 and parity checks, with its makers and its algorithms.
 
     Attributes:
         K: number of variables (code symbols).
@@ -54,41 +63,13 @@ class TannerCode:
         symmetry: permutations p of the variables (p[i] is the image of i) that map the multiset of checks to
             itself; they are checked, need not generate all automorphisms, and speed up exhaustive searches.
 
+    Source: the graphs of Lemma B.2 of the paper, whatever their degrees.
+
     Example:
         >>> triangle = TannerCode(3, ((0, 1), (1, 2), (0, 2)))
         >>> triangle.M, triangle.rank, triangle.girth, triangle.is_stopping_set([0, 1, 2])
         (3, 2, 6, True)
     """
-
-    K: int
-    checks: tuple[tuple[int, ...], ...]
-    name: str = ""
-    symmetry: tuple[tuple[int, ...], ...] = field(default=(), repr=False)
-
-    def __post_init__(self) -> None:
-        """Bring the checks to increasing order and refuse what is not a simple graph with its symmetry."""
-        object.__setattr__(self, "K", check_integer("K", self.K, 1, MAX_VARIABLES))
-        checks = tuple(tuple(sorted(check)) for check in _tuples("checks", self.checks))
-        for check in checks:
-            if check and not (check[0] >= 0 and check[-1] < self.K):
-                raise ArgumentError("checks", f"lists of variables in 0..{self.K - 1}", "one out of range")
-            if len(set(check)) < len(check):
-                raise ArgumentError("checks", "lists of distinct variables", "a check with a repeated one")
-        if sum(map(len, checks)) > MAX_EDGES:
-            raise CapacityError("checks", f"at most {MAX_EDGES} edges in all", sum(map(len, checks)))
-        object.__setattr__(self, "checks", checks)
-        counts = Counter(checks)
-        symmetry = _tuples("symmetry", self.symmetry)
-        if not isinstance(self.name, str):
-            raise ArgumentError("name", "text", describe(self.name))
-        for p in symmetry:
-            if sorted(p) != list(range(self.K)):
-                raise ArgumentError("symmetry", f"permutations of 0..{self.K - 1}", "another sequence")
-            if Counter(tuple(sorted(p[v] for v in check)) for check in checks) != counts:
-                raise ArgumentError(
-                    "symmetry", "permutations that map checks to checks", "another permutation"
-                )
-        object.__setattr__(self, "symmetry", symmetry)
 
     # ---------------------------------------------------------------- makers
 
@@ -128,13 +109,8 @@ class TannerCode:
             >>> code.M, set(code.variable_degrees), set(code.check_degrees)
             (12, {4}, {8})
         """
-        from lp_gadgets.constructions import configuration_model
-
         _check_degrees(K, dv, dc)
-
-        def make(s: int) -> TannerCode:
-            return cls(K, configuration_model(K, dv, dc, s), _name("biregular", K, dv, dc, s))
-
+        make = _maker(cls, "biregular", configuration_model, (K, dv, dc))
         return _best(make, K, seed, best_of, progress)
 
     @classmethod
@@ -151,14 +127,17 @@ class TannerCode:
         """Return a (dv, dc)-biregular simple graph by progressive edge growth: each edge as far as can be.
 
         The edges of one variable after another go to the farthest check with room, among these to one of
-        least degree (Hu, Eleftheriou and Arnold, 2005). Arguments and errors as for :meth:`biregular`.
+        least degree (Hu, Eleftheriou and Arnold, 2005). K, dv, dc, seed, best_of and progress
+        as for :meth:`biregular`.
+
+        Raises:
+            ArgumentError: when no such simple graph exists.
+            CapacityError: when the graph has more edges than can be grown one by one.
 
         Example:
             >>> TannerCode.peg(K=48, dv=3, dc=6, seed=1).girth
             6
         """
-        from lp_gadgets.constructions import progressive_edge_growth
-
         _check_degrees(K, dv, dc)
         if K * dv > MAX_GROWN:
             raise CapacityError(
@@ -167,10 +146,7 @@ class TannerCode:
                 f"{K} with {dv} each",
                 "Growing them one by one is slow: use biregular or qc.",
             )
-
-        def make(s: int) -> TannerCode:
-            return cls(K, progressive_edge_growth(K, dv, dc, s), _name("peg", K, dv, dc, s))
-
+        make = _maker(cls, "peg", progressive_edge_growth, (K, dv, dc))
         return _best(make, K, seed, best_of, progress)
 
     @classmethod
@@ -189,21 +165,15 @@ class TannerCode:
         It is free of 4-cycles when the shifts can be drawn so.
 
         Rotating every block by one place is a symmetry, which divides the work of the exhaustive search.
-        Arguments and errors as for :meth:`biregular`; besides, dc must divide K.
+        K, dv, dc, seed, best_of, progress and errors as for :meth:`biregular`; besides, dc must divide K.
 
         Example:
             >>> code = TannerCode.quasi_cyclic(K=64, seed=0)
             >>> code.M, code.symmetry[0][:8]
             (32, (1, 2, 3, 4, 5, 6, 7, 0))
         """
-        from lp_gadgets.constructions import circulant_array, rotation
-
         _check_degrees(K, dv, dc, blocks=True)
-        turn = (rotation(K, K // dc),)
-
-        def make(s: int) -> TannerCode:
-            return cls(K, circulant_array(K, dv, dc, s), _name("qc", K, dv, dc, s), turn)
-
+        make = _maker(cls, "qc", circulant_array, (K, dv, dc), (rotation(K, K // dc),))
         return _best(make, K, seed, best_of, progress)
 
     @classmethod
@@ -223,8 +193,6 @@ class TannerCode:
             >>> code.K, code.M, set(code.variable_degrees), code.rank
             (15, 15, {4}, 8)
         """
-        from lp_gadgets.families import geometry
-
         K, lines, symmetry = geometry(name)
         return cls(K, lines, f"geometry:{name.replace(' ', '')}", symmetry)
 
@@ -286,185 +254,59 @@ class TannerCode:
 
     # ---------------------------------------------------------------- questions
 
-    @property
-    def M(self) -> int:  # noqa: N802 (the paper's name)
-        """Number of checks, redundant ones included."""
-        return len(self.checks)
-
-    @cached_property
-    def neighbours(self) -> tuple[tuple[int, ...], ...]:
-        """For each variable the increasing tuple of its checks."""
-        lists: list[list[int]] = [[] for _ in range(self.K)]
-        for c, check in enumerate(self.checks):
-            for v in check:
-                lists[v].append(c)
-        return tuple(map(tuple, lists))
-
-    @property
-    def variable_degrees(self) -> tuple[int, ...]:
-        """Number of checks of each variable."""
-        return tuple(map(len, self.neighbours))
-
-    @property
-    def check_degrees(self) -> tuple[int, ...]:
-        """Number of variables of each check."""
-        return tuple(map(len, self.checks))
-
-    @cached_property
-    def incidence(self) -> NDArray[np.int64]:
-        """The parity-check matrix H with entries 0 and 1, shape (M, K); read only."""
-        H = np.zeros((self.M, self.K), dtype=np.int64)
-        for c, check in enumerate(self.checks):
-            H[c, list(check)] = 1
-        H.setflags(write=False)
-        return H
-
-    @cached_property
-    def rank(self) -> int:
-        """The rank of H over F_2, which is its rank over every F_{2^s}."""
-        pivots: dict[int, int] = {}
-        for check in self.checks:
-            row = sum(1 << v for v in check)
-            while row and (top := row.bit_length()) in pivots:
-                row ^= pivots[top]
-            if row:
-                pivots[row.bit_length()] = row
-        return len(pivots)
-
     @cached_property
     def girth(self) -> int | None:
         """Length of a shortest cycle, None in a forest."""
-        from lp_gadgets.constructions import girth
-
         return girth(self)
-
-    @property
-    def sha256(self) -> str:
-        """Digest of the graph: K and the checks, whatever the name."""
-        return hashlib.sha256(repr((self.K, self.checks)).encode()).hexdigest()
-
-    def twins(self) -> tuple[int, int] | None:
-        """Return two variables with the same checks, if any: they are a stopping set of size two."""
-        seen: dict[tuple[int, ...], int] = {}
-        for v, own in enumerate(self.neighbours):
-            if own in seen:
-                return seen[own], v
-            seen[own] = v
-        return None
-
-    def is_stopping_set(self, variables: Iterable[int]) -> bool:
-        """Return whether no check meets the set exactly once; the empty set is one.
-
-        Example:
-            >>> TannerCode(3, ((0, 1), (1, 2))).is_stopping_set([0, 1])
-            False
-        """
-        from lp_gadgets.peeling import check_variables
-
-        chosen = check_variables(self, "variables", variables)
-        return all(len(chosen.intersection(check)) != 1 for check in self.checks)
 
     def stopping_distance(
         self, time_limit: float | None = None, progress: Callable[[float], None] | None = None
     ) -> StoppingDistance:
         """Return the least size of a non-empty stopping set, exactly, with a proof.
 
-        See :func:`lp_gadgets.stopping.stopping_distance`.
+        See :func:`lp_gadgets.stopping.stopping_distance`, also for `time_limit` (seconds) and `progress`.
 
         Example:
             >>> TannerCode.geometry("EG(2,4)").stopping_distance().value
             5
         """
-        from lp_gadgets.stopping import stopping_distance
-
         return stopping_distance(self, time_limit=time_limit, progress=progress)
 
     def peel(self, erased: Iterable[int]) -> Peeling:
-        """Return how far an erased set is recovered, check by check; see :func:`lp_gadgets.peeling.peel`."""
-        from lp_gadgets.peeling import peel
+        """Return how far an erased set is recovered, check by check.
 
+        See :func:`lp_gadgets.graphs.peeling.peel`.
+        """
         return peel(self, erased)
 
     def over(self, q: int, prefer: Iterable[int] = ()) -> FieldCode:
-        """Return the code over F_q that the checks define; see :class:`lp_gadgets.code.FieldCode`."""
-        from lp_gadgets.code import FieldCode
+        """Return the code over F_q of the checks; see :class:`lp_gadgets.code.FieldCode`.
 
+        Args:
+            q: alphabet size, a power of two.
+            prefer: variables that should carry message symbols where possible.
+        """
         return FieldCode(self, q, prefer)
 
-    def relabel(self, order: Iterable[int]) -> TannerCode:
-        """Return the same graph with variable order[i] renamed to i; the checks keep their places.
 
-        Raises:
-            ArgumentError: when the order is not a permutation of the variables.
+def _maker(
+    cls: type[TannerCode],
+    kind: str,
+    checks: Callable[[int, int, int, int], tuple[tuple[int, ...], ...]],
+    sizes: tuple[int, int, int],
+    symmetry: tuple[tuple[int, ...], ...] = (),
+) -> Callable[[int], TannerCode]:
+    """Return the function that makes the graph of a seed, under a name that makes it again.
 
-        Example:
-            >>> TannerCode(3, ((0, 1), (1, 2))).relabel([2, 0, 1]).checks
-            ((1, 2), (0, 2))
-        """
-        sequence = [int(v) for v in order]
-        if sorted(sequence) != list(range(self.K)):
-            raise ArgumentError("order", f"a permutation of 0..{self.K - 1}", "another sequence")
-        new = {v: i for i, v in enumerate(sequence)}
-        checks = tuple(tuple(new[v] for v in check) for check in self.checks)
-        symmetry = tuple(tuple(new[p[v]] for v in sequence) for p in self.symmetry)
-        return TannerCode(self.K, checks, f"{self.name} relabelled".strip(), symmetry)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the graph as JSON values.
-
-        Example:
-            >>> code = TannerCode.geometry("Fano")
-            >>> TannerCode.from_dict(code.to_dict()) == code
-            True
-        """
-        return {
-            "name": self.name,
-            "K": self.K,
-            "checks": [list(c) for c in self.checks],
-            "symmetry": [list(p) for p in self.symmetry],
-            "sha256": self.sha256,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> TannerCode:
-        """Return the graph of :meth:`to_dict`.
-
-        Raises:
-            ArgumentError: when a part is missing or the digest differs.
-        """
-        try:
-            parts = (
-                data["K"],
-                tuple(map(tuple, data["checks"])),
-                data["name"],
-                tuple(map(tuple, data["symmetry"])),
-            )
-            expected = data["sha256"]
-        except (KeyError, TypeError):
-            raise ArgumentError("data", "the dictionary of a Tanner graph", "another value") from None
-        code = cls(*parts)
-        if code.sha256 != expected:
-            raise ArgumentError("data", "a graph with its own digest", "a graph with another one")
-        return code
-
-
-def _tuples(name: str, lists: Any) -> tuple[tuple[int, ...], ...]:
-    """Return lists of integers as tuples.
-
-    Raises:
-        ArgumentError: when it is anything else.
+    Args:
+        cls: the class of the graph.
+        kind: how :meth:`TannerCode.from_text` calls it.
+        checks: makes the checks of K, dv, dc and a seed.
+        sizes: K, dv and dc.
+        symmetry: of all these graphs.
     """
-    try:
-        return tuple(tuple(check_integer(name, v, 0) for v in own) for own in lists)
-    except (ArgumentError, TypeError):
-        raise ArgumentError(
-            name, "a sequence of lists of integers >= 0", describe(lists), "Write ((0, 1), (1, 2))."
-        ) from None
-
-
-def _name(kind: str, *numbers: int) -> str:
-    """Return the text that makes the graph again, see :meth:`TannerCode.from_text`."""
-    return "{}:{}:dv={}:dc={}:seed={}".format(kind, *numbers)
+    K, dv, dc = sizes
+    return lambda seed: cls(K, checks(*sizes, seed), f"{kind}:{K}:dv={dv}:dc={dc}:seed={seed}", symmetry)
 
 
 def _check_degrees(K: object, dv: object, dc: object, blocks: bool = False) -> None:
@@ -504,8 +346,6 @@ def _best(
         if number > most:
             what = f"at most {most} for graphs of this size"
             raise CapacityError("best_of", what, number, "Each graph is searched for small stopping sets.")
-        from lp_gadgets.stopping import select
-
         code = select(_told(make, first, number, progress))
     if (pair := code.twins()) is not None:
         warnings.warn(

@@ -46,7 +46,19 @@ FIRST_LOOK = 1.0
 
 
 class GapWarning(UserWarning):
-    """The resolution exceeds what the instance promises: F = 1 need not be answered Far."""
+    """The resolution exceeds what the instance promises: F = 1 need not be answered Far.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> import warnings
+        >>> inst = HardInstance(TannerCode.geometry("Fano"))
+        >>> with warnings.catch_warnings(record=True) as told:
+        ...     warnings.simplefilter("always")
+        ...     tester = CertifiedHistograms.for_instance(inst, epsilon=1)
+        >>> [warning.category.__name__ for warning in told], tester.resolution > tester.gap
+        (['GapWarning'], True)
+    """
 
 
 def labelings_bound(domain: Domain) -> int:
@@ -97,6 +109,8 @@ class CertifiedHistograms(ScriptedTester):
 
     Raises:
         ArgumentError: when the class is another one, or the time limit is no number >= 0.
+
+    Source: the testing problem is Definition 1.2 of the paper; the tester is ours.
 
     Warns:
         GapWarning: when the resolution exceeds the gap, so that Far is not owed at the gap.
@@ -210,11 +224,11 @@ class CertifiedHistograms(ScriptedTester):
         }
 
     def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
-        """Return a party that releases its histogram."""
+        """Return the party of a name; it releases the histogram of its sample with noise of a sampler."""
         return HistogramParty(name, sample, sampler, Budget(self.setting.epsilon))
 
     def script(self, transcript: Transcript) -> Script[Finding]:
-        """Both parties release their histograms; the rest is post-processing."""
+        """Yield the turns that fill the transcript: both histograms; the rest is post-processing."""
         setting = self.setting
         v = np.zeros(setting.domain.m, dtype=np.int64)
         for name in PARTIES:

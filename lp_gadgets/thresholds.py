@@ -29,6 +29,9 @@ class ThresholdInstance:
         n: records of either party.
         t: copies of the rank that is encoded, 1 <= t <= n.
 
+    Raises:
+        ArgumentError: unless m >= 3 and 1 <= t <= n are integers.
+
     Example:
         >>> from geomdp import opt_threshold
         >>> inst = ThresholdInstance(m=2**64, n=100, t=7)
@@ -81,11 +84,11 @@ class ThresholdInstance:
         )
 
     def opt(self, i: int, j: int) -> int:
-        """Return the least number of mistakes of a threshold on both samples, by the formula."""
+        """Return the least number of mistakes of a threshold on the samples of i and j, by the formula."""
         return 0 if self._check("i", i) < self._check("j", j) else self.t
 
     def classifier(self, i: int, j: int) -> Threshold:
-        """Return a threshold that makes :meth:`opt` mistakes.
+        """Return a threshold that makes ``opt(i, j)`` mistakes on the samples of i and j.
 
         Example:
             >>> inst = ThresholdInstance(16, 10, 4)
@@ -95,7 +98,11 @@ class ThresholdInstance:
         return Threshold(self._check("i", i) + 1)
 
     def information(self, epsilon: object) -> float:
-        """Return the bits that an epsilon-DP transcript reveals at most (paper, Lemma 2.2)."""
+        """Return the bits that an epsilon-DP transcript reveals at most (paper, Lemma 2.2).
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        """
         return float(check_epsilon(epsilon)) * sum(self.diameters) / log(2)
 
     def _check(self, name: str, rank: object) -> int:
@@ -112,6 +119,13 @@ def threshold_bound(m: int, epsilon: object, c_I: object = 1) -> float:
         m: number of ranks, at least 3.
         epsilon: the privacy budget.
         c_I: the constant of the information bound, which is not known explicitly.
+
+    Returns:
+        The bound t, a float; it holds for the unknown constant in place of c_I.
+
+    Raises:
+        ArgumentError: unless ``m`` is an integer >= 3, ``epsilon`` a number with 10^-6 <= epsilon <= 100 and
+            ``c_I`` a finite number.
 
     Example:
         >>> round(threshold_bound(2**64, 0.1), 2)

@@ -9,7 +9,7 @@ It is handed rows, copies of records and a graph, and believes nothing about how
    leaves are the check's symbols; traces, parities and ends are where they belong; no row is left over.
 4. *forcing*: every kind of gadget forces, by the multipliers of the certificate; every row holds for all
    tuples of its relation. Hence the program is feasible iff F = 0, for all pairs of codewords.
-5. *slack*: 1/N is small enough for the forcing to survive, see :mod:`lp_gadgets.slack`.
+5. *slack*: 1/N is small enough for the forcing to survive, see :mod:`lp_gadgets.gadgets.slack`.
 6. *records*: J copies of every public record, at least J of the anchors, L of the pins of two codewords.
 7. *bounds*: with F = 1, opt >= min(J, L D): fewer mistakes leave all public records and all but D - 1
    blocks of pins right, which forces p_k = 1. The classifier's mistakes are recounted on all records.
@@ -31,11 +31,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import CapacityError, CertificateError, GeomdpError, check_choice
-from lp_gadgets.encoding import ENCODINGS
 from lp_gadgets.field import trace_table
-from lp_gadgets.forcing import Gadget, check_combinations, check_sharper, in_layers, key_of, rows_are_valid
+from lp_gadgets.gadgets.encoding import ENCODINGS
+from lp_gadgets.gadgets.forcing import (
+    Gadget,
+    check_combinations,
+    check_sharper,
+    in_layers,
+    key_of,
+    rows_are_valid,
+)
+from lp_gadgets.gadgets.slack import Sharpened, slack_denominator, weight_lists
 from lp_gadgets.records import Records, encoding_diameters
-from lp_gadgets.slack import Sharpened, slack_denominator, weight_lists
 from lp_gadgets.stopping import StoppingDistance
 from lp_gadgets.strict import difference, keys_of, listed, whole
 
@@ -66,7 +73,16 @@ class Evidence:
         layout: the variables, and what the public rows are said to be.
         public, pins: the rows.
         N, J, L: denominator of the slack; copies of public records and of pins.
-        held: copies of every domain point, Alice's (label -1) and Bob's (label +1).
+        held: (m,) copies of every domain point, Alice's (label -1) and Bob's (label +1).
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> from lp_gadgets.certify import evidence
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), J=20)
+        >>> proof = evidence(inst, [1, 0, 1], [1, 1, 0])
+        >>> [int(copies.sum()) for copies in proof.held] == [inst.n, inst.n], proof.J
+        (True, 20)
     """
 
     code: TannerCode
@@ -101,6 +117,14 @@ class Verdict:
         feasible_iff: whether the program is feasible exactly when F = 0, for all pairs of codewords.
         F: the value for the words that are held.
         opt_lower, opt_upper: bounds on the optimum.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), J=100, L=2)
+        >>> verdict = inst.certify([1, 0, 1], [1, 1, 0]).verdict
+        >>> verdict.erasure_threshold, verdict.threshold_exact, verdict.F, verdict.opt_lower
+        (4, True, 1, 8)
     """
 
     erasure_threshold: int
@@ -130,8 +154,24 @@ def verify(
         certificate: the document of :class:`lp_gadgets.certify.Certificate`.
         progress: told the fraction done, in [0, 1].
 
+    Returns:
+        What holds: the claims of the certificate, each one derived again.
+
     Raises:
         CertificateError: naming the step that fails.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> from lp_gadgets.certify import evidence
+        >>> inst, words = HardInstance(TannerCode.geometry("Fano"), J=20), ([1, 0, 1], [1, 1, 0])
+        >>> document = inst.certify(*words).document
+        >>> verify(evidence(inst, *words), document).opt_lower == document["opt_lower"]
+        True
+        >>> verify(evidence(inst, *words), document | {"opt_lower": 13})
+        Traceback (most recent call last):
+            ...
+        geomdp.core.errors.CertificateError: ...
     """
     report = progress or (lambda fraction: None)
     try:

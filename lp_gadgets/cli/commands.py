@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from geomdp.cli.shared import progress
+from geomdp.cli.usage import Commands
 from geomdp.core.errors import ArgumentError, CapacityError, CertificateError, GeomdpError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ MOST_UNLIMITED = 512
 MOST_VARIABLES = 8192
 
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     no_args_is_help=True,
     help="Hard instances for halfspace agreement, as programs and datasets: built, certified, verified.",
@@ -80,14 +82,23 @@ def build(
         int | None, typer.Option("--best-of", help="Graphs to choose the best from (default 1).")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for the stopping distance; then a certified bound is used.")
+        float | None,
+        typer.Option(
+            help="Seconds for the stopping distance; then a certified bound is used (default: none)."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Build an instance, certify a pair of words and write both to a folder."""
+    """Build an instance, certify a pair of words and write both to a folder.
+
+    For example
+
+    lp-gadgets build --code geometry:Fano --out inst
+    """
     from lp_gadgets.files import check_target
-    from lp_gadgets.folder import FILES, save
+    from lp_gadgets.folder import save
     from lp_gadgets.instance import HardInstance
+    from lp_gadgets.stored import FILES
     from lp_gadgets.tanner import TannerCode
 
     check_target(out, ("manifest.json", *FILES), "out")
@@ -143,7 +154,12 @@ def predict(
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of the graph (default 0).")] = None,
     as_json: Json = False,
 ) -> None:
-    """Tell the size of a program for every embedding and encoding, without building it."""
+    """Tell the size of a program for every embedding and encoding, without building it.
+
+    For example
+
+    lp-gadgets predict --code qc:64 --q 4
+    """
     from lp_gadgets.program import size_table
     from lp_gadgets.tanner import TannerCode
 
@@ -164,7 +180,12 @@ def predict(
 
 @app.command()
 def verify(folder: Directory, as_json: Json = False) -> None:
-    """Replay an instance's certificate, without a solver; exit code 1 if it does not hold."""
+    """Replay an instance's certificate, without a solver; exit code 1 if it does not hold.
+
+    For example
+
+    lp-gadgets verify inst
+    """
     from lp_gadgets.folder import load
 
     try:
@@ -187,7 +208,12 @@ def export(
     repeat: Annotated[bool, typer.Option("--repeat", help="LIBSVM: one line for every copy.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write an instance in other people's formats."""
+    """Write an instance in other people's formats.
+
+    For example
+
+    lp-gadgets export inst --out files --format mps,libsvm
+    """
     from lp_gadgets.export import FORMATS, check_formats
     from lp_gadgets.folder import load
 
@@ -204,7 +230,12 @@ def catalogue(
     out: Annotated[str | None, typer.Option("--out", help="Folder for the entry.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the certified instances that come with the package, or build one of them again."""
+    """List the certified instances that come with the package, or build one of them again.
+
+    For example
+
+    lp-gadgets catalogue hexagon-2 --out hexagon
+    """
     from lp_gadgets import catalogue as shelf
 
     if name is None:
@@ -307,7 +338,7 @@ def run() -> int:
         warnings.showwarning = _warn
         code = 0
         try:
-            app(standalone_mode=True)
+            app(standalone_mode=True, prog_name="lp-gadgets")
         except SystemExit as done:
             code = done.code if isinstance(done.code, int) else 0
         except _Stopped as stopped:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lp_gadgets.embedding import Embedding
-from lp_gadgets.encoding import encode, predict
+from lp_gadgets.gadgets.encoding import encode, predict
 from lp_gadgets.hull import facets
 from lp_gadgets.relation import Relation
 

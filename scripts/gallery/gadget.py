@@ -12,7 +12,7 @@ from lp_gadgets.instance import HardInstance
 from lp_gadgets.pictures import draw_symbol
 from lp_gadgets.scales import Scale, lower_bound
 from lp_gadgets.tanner import TannerCode
-from lp_gadgets.witness import integral_witness
+from lp_gadgets.witnesses.witness import integral_witness
 
 # 1. A symbol of F_8 is a vertex of a polygon; one private inequality pins it.
 figure, (left, right) = plt.subplots(1, 2, figsize=(10.4, 5.6))

@@ -12,10 +12,11 @@ from support.gadgets import SMALL, small_instance
 
 from geomdp.core.errors import ArgumentError, CertificateError
 from lp_gadgets import catalogue
-from lp_gadgets.certify import evidence
-from lp_gadgets.folder import load
+from lp_gadgets.certify import certify, evidence
+from lp_gadgets.folder import load, save
 from lp_gadgets.instance import HardInstance
 from lp_gadgets.layout import Block, Layout
+from lp_gadgets.public import PublicInstance
 from lp_gadgets.tanner import TannerCode
 from lp_gadgets.verifier import verify
 
@@ -413,3 +414,16 @@ def test_the_catalogue_is_sound(monkeypatch, tmp_path):
     monkeypatch.setattr(catalogue, "entry", lambda name: changed)
     with pytest.raises(CertificateError, match="public_rows"):
         catalogue.build("fano-2", tmp_path)
+
+
+@pytest.mark.parametrize("F", [0, 1])
+def test_the_public_part_is_all_that_a_certificate_needs(F, tmp_path):
+    """Certificates and folders made of the public part alone are those of the whole instance."""
+    code = TannerCode.geometry("Fano")
+    whole, public = HardInstance(code, 4, 40, 3), PublicInstance(code, 4, 40, 3)
+    u, v = whole.words(F, 1)
+    assert certify(public, u, v).document == whole.certify(u, v).document
+    whole.save(u, v, tmp_path / "whole")
+    save(public, u, v, tmp_path / "public")
+    assert load(tmp_path / "public").manifest == load(tmp_path / "whole").manifest
+    assert load(tmp_path / "public").verify() == load(tmp_path / "whole").verify()

@@ -9,8 +9,8 @@ from support.gadgets import SMALL, small_instance
 
 from geomdp.core.errors import CapacityError, CertificateError
 from lp_gadgets.embedding import Embedding
-from lp_gadgets.encoding import encode, tree_nodes
-from lp_gadgets.forcing import (
+from lp_gadgets.gadgets.encoding import encode, tree_nodes
+from lp_gadgets.gadgets.forcing import (
     Gadget,
     check_combinations,
     check_sharper,
@@ -19,9 +19,9 @@ from lp_gadgets.forcing import (
     in_layers,
     rows_are_valid,
 )
+from lp_gadgets.gadgets.slack import peeling_bounds, slack_denominator, weight_lists, weights
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import stack
-from lp_gadgets.slack import peeling_bounds, slack_denominator, weight_lists, weights
 
 GADGETS = (
     (Gadget("check", 3, Embedding(4)), "facets"),

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from scipy.optimize import linprog
+from support.elimination import elimination
 from support.strategies import degenerate_point_sets
 
 from geomdp.core.errors import ArgumentError, CertificateError
 from geomdp.exact.linear import rank
-from lp_gadgets.double_description import extreme_rays, independent_rows
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.hull import METHODS, Hull, facets
+from lp_gadgets.polytopes.double_description import extreme_rays, independent_rows
+from lp_gadgets.polytopes.ridge_walk import as_bits, close, first_facet, members, stabiliser, symmetry
 from lp_gadgets.relation import Relation
-from lp_gadgets.ridge_walk import as_bits, close, first_facet, members, stabiliser, symmetry
 
 WAYS = METHODS[1:]
 RELATIONS = {
@@ -27,23 +28,6 @@ RELATIONS = {
     "check 4, 3": Relation.check(3, Embedding(4)),
     "parity": Relation.parity(),
 }
-
-
-def elimination(rows):
-    """Rank and nullspace of rational rows by Gauss in Fractions: an oracle that shares no code."""
-    reduced, leads = [], []
-    for row in rows:
-        v = [Fraction(int(a)) for a in row]
-        for r, lead in zip(reduced, leads, strict=True):
-            v = [a - v[lead] * b for a, b in zip(v, r, strict=True)]
-        lead = next((c for c, a in enumerate(v) if a), None)
-        if lead is None:
-            continue
-        v = [a / v[lead] for a in v]
-        reduced = [[a - r[lead] * b for a, b in zip(r, v, strict=True)] for r in reduced]
-        reduced.append(v)
-        leads.append(lead)
-    return reduced, leads
 
 
 def facets_by_subsets(points):
@@ -154,7 +138,7 @@ def test_walks_inside_facets(q, degree, large, monkeypatch):
     """A walk inside every facet, shortened by the symmetries that keep it, finds the same ridges."""
     relation = Relation.check(degree, Embedding(q))
     plain = relation.hull("walk")
-    monkeypatch.setattr("lp_gadgets.ridge_walk.LARGE", large)
+    monkeypatch.setattr("lp_gadgets.polytopes.ridge_walk.LARGE", large)
     nested = relation.hull("walk")
     assert nested.completeness == plain.completeness
     assert np.array_equal(nested.functions, plain.functions)

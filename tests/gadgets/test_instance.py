@@ -15,12 +15,12 @@ import geomdp
 from geomdp.core.errors import ArgumentError, CertificateError
 from geomdp.lp.feasibility import solve_directly
 from lp_gadgets.folder import load
+from lp_gadgets.graphs.peeling import Peeling
+from lp_gadgets.graphs.small_sets import stopping_sets
 from lp_gadgets.instance import HardInstance
-from lp_gadgets.peeling import Peeling
-from lp_gadgets.rigidity import Rigidity
-from lp_gadgets.search import stopping_sets
 from lp_gadgets.solvers import METHODS, largest_deviation, least_dropped, least_slack, with_all_switches
 from lp_gadgets.tanner import TannerCode, WeakGraphWarning
+from lp_gadgets.witnesses.rigidity import Rigidity
 
 
 @pytest.mark.parametrize(("J", "L"), [(40, 3), (5, 3), (6, 3), (1, 1), (100, 50)])

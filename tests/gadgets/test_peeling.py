@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.strategies import tanner_graphs
 
 from geomdp.core.errors import ArgumentError, CertificateError
-from lp_gadgets.peeling import peel
+from lp_gadgets.graphs.peeling import peel
 from lp_gadgets.tanner import TannerCode
 
 

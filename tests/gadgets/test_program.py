@@ -15,7 +15,7 @@ from lp_gadgets.program import Program, Recipe, checks_of, predict_size
 from lp_gadgets.solvers import METHODS, solve
 from lp_gadgets.sparse import SparseRows, join
 from lp_gadgets.tanner import TannerCode
-from lp_gadgets.witness import best_witness, half_witness, integral_witness, shifted_witness
+from lp_gadgets.witnesses.witness import best_witness, half_witness, integral_witness, shifted_witness
 
 
 def program_of(name, q, embedding, encoding):
@@ -124,7 +124,7 @@ def test_half_points_of_any_graph(code, q, data):
 
 
 def test_bad_witnesses_are_refused():
-    """A set that is no stopping set, or no codeword's support, and beta = 0 are refused."""
+    """A set that is no stopping set, or no codeword's support, beta = 0 and a third word are refused."""
     program = program_of("wide", 4, "cube", "facets")
     zero = np.zeros(8, dtype=np.int64)
     for T in ([], [0]):
@@ -135,6 +135,11 @@ def test_bad_witnesses_are_refused():
         shifted_witness(program, zero, zero, whole)
     with pytest.raises(ArgumentError, match="beta"):
         half_witness(program, zero, zero, whole, beta=0)
+    pair = list(TannerCode(3, ((0, 1),)).stopping_distance().witness)
+    small = Program(TannerCode(3, ((0, 1),)).over(2), Recipe.of(2))
+    for make in (half_witness, shifted_witness):
+        with pytest.raises(ArgumentError, match="word"):
+            make(small, zero[:3], zero[:3], pair, word="C")
 
 
 def test_recipes():

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.exact.simplex import ConeMembership
-from lp_gadgets import closed_forms
-from lp_gadgets.double_description import independent_rows
 from lp_gadgets.embedding import Embedding
-from lp_gadgets.encoding import ENCODINGS, encode, predict, tree_nodes
-from lp_gadgets.facet_rows import upper_bound
 from lp_gadgets.field import trace_table
+from lp_gadgets.gadgets.encoding import ENCODINGS, encode, predict, tree_nodes
+from lp_gadgets.gadgets.facet_rows import upper_bound
+from lp_gadgets.polytopes import closed_forms
+from lp_gadgets.polytopes.double_description import independent_rows
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import stack
 

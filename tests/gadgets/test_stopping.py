@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from support.strategies import tanner_graphs
 
 from geomdp.core.errors import ArgumentError, CertificateError
+from lp_gadgets.graphs.beam import small_stopping_set
+from lp_gadgets.graphs.proof import StoppingProof, verify_lower
 from lp_gadgets.stopping import StoppingDistance, select, stopping_distance
-from lp_gadgets.stopping_beam import small_stopping_set
-from lp_gadgets.stopping_proof import StoppingProof, verify_lower
 from lp_gadgets.tanner import TannerCode
 
 
@@ -139,9 +139,17 @@ def test_the_search_agrees_with_a_sat_solver(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("qc:64", 8), ("peg:64", 7), ("qc:128", 12), ("peg:128:seed=1", 11)]
+    ("text", "value"),
+    [
+        ("qc:64", 8),
+        ("peg:64", 7),
+        ("qc:128", 12),
+        ("peg:128:seed=1", 11),
+        pytest.param("qc:160", 14, marks=pytest.mark.exhaustive),
+        pytest.param("qc:192:seed=1", 16, marks=pytest.mark.exhaustive),
+    ],
 )
-def test_medium_graphs(text, value):
+def test_medium_and_large_graphs(text, value):
     """The distances of these graphs, found with a log and verified from it without compiled code."""
     code = TannerCode.from_text(text)
     found = code.stopping_distance()
@@ -284,16 +292,6 @@ def test_time_limits_are_numbers(limit):
     """A time limit that is not a number >= 0 is refused by name."""
     with pytest.raises(ArgumentError, match="Argument 'time_limit'"):
         TannerCode.geometry("Fano").stopping_distance(time_limit=limit)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize(("text", "value"), [("qc:160", 14), ("qc:192:seed=1", 16)])
-def test_large_graphs(text, value):
-    """Quasi-cyclic graphs of 160 and 192 variables, exactly, and verified."""
-    code = TannerCode.from_text(text)
-    found = code.stopping_distance()
-    assert found.value == value
-    assert found.verify(code)
 
 
 def test_wide_checks_are_counted_without_overflow():

@@ -1,6 +1,8 @@
 """Laws of Tanner graphs and their random constructions."""
 
+import dataclasses
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -8,6 +10,11 @@ from hypothesis import given, settings
 from support.strategies import tanner_graphs
 
 from geomdp.core.errors import ArgumentError, CapacityError
+from lp_gadgets.code import FieldCode
+from lp_gadgets.graphs.constructions import girth
+from lp_gadgets.graphs.graph import TannerGraph
+from lp_gadgets.graphs.peeling import peel
+from lp_gadgets.stopping import stopping_distance
 from lp_gadgets.tanner import TannerCode, WeakGraphWarning
 
 MAKERS = [TannerCode.biregular, TannerCode.peg, TannerCode.quasi_cyclic]
@@ -174,3 +181,31 @@ def test_too_many_edges_are_refused_before_building():
     """A graph of more edges than can be handled is refused at once."""
     with pytest.raises(CapacityError):
         TannerCode.biregular(K=20_000, dv=50, dc=100)
+
+
+@given(tanner_graphs())
+@settings(max_examples=40, deadline=None)
+def test_methods_are_the_algorithms_on_the_plain_graph(code):
+    """Each method of a code gives what its algorithm gives on the bare data of the graph."""
+    bare = TannerGraph(code.K, code.checks, code.name, code.symmetry)
+    assert code.girth == girth(bare)
+    assert code.stopping_distance() == stopping_distance(bare)
+    assert code.peel(range(code.K)) == peel(bare, range(code.K))
+    assert np.array_equal(code.over(4).generator, FieldCode(bare, 4).generator)
+    assert (code.sha256, code.rank, code.twins()) == (bare.sha256, bare.rank, bare.twins())
+
+
+def test_copies_of_a_code_are_codes():
+    """Renaming, reading, replacing and pickling keep the class, and equality is that of codes."""
+    code = TannerCode.quasi_cyclic(K=32)
+    copies = [
+        TannerCode.from_dict(code.to_dict()),
+        dataclasses.replace(code),
+        pickle.loads(pickle.dumps(code)),  # noqa: S301 (our own bytes)
+        code.relabel(range(32)).relabel(range(32)),
+    ]
+    assert all(type(copy) is TannerCode for copy in copies)
+    assert copies[:3] == [code] * 3
+    assert copies[3].checks == code.checks
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        code.K = 3

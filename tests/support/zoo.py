@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 
 from geomdp import Domain, Sample
+from support.elimination import elimination
 
 #: name -> integer points; every kind of degeneracy that has a name.
 POINTS: dict[str, list[list[int]]] = {
@@ -119,19 +120,7 @@ def _sign(value: Fraction) -> int:
 
 
 def _nullspace(rows: tuple[tuple[int, ...], ...], d: int) -> list[list[Fraction]]:
-    reduced: list[list[Fraction]] = []
-    leads: list[int] = []
-    for row in rows:
-        v = [Fraction(a) for a in row]
-        for r, lead in zip(reduced, leads, strict=True):
-            v = [a - v[lead] * b for a, b in zip(v, r, strict=True)]
-        lead = next((c for c in range(d) if v[c]), None)
-        if lead is None:
-            continue
-        v = [a / v[lead] for a in v]
-        reduced = [[a - r[lead] * b for a, b in zip(r, v, strict=True)] for r in reduced]
-        reduced.append(v)
-        leads.append(lead)
+    reduced, leads = elimination(rows)
     basis = []
     for free in (c for c in range(d) if c not in leads):
         w = [Fraction(int(c == free)) for c in range(d)]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from lp_gadgets.tanner import TannerCode
+from lp_gadgets.graphs.graph import TannerGraph
 
 #: Attempts at a random choice before the next weaker wish is granted.
 ATTEMPTS = 200
@@ -20,7 +18,7 @@ def configuration_model(K: int, dv: int, dc: int, seed: int) -> tuple[tuple[int,
     The variable stubs are shuffled and dealt to the checks; then every repeated edge exchanges its variable
     with a random edge of another check that can take it. When dv == M every graph is complete and dealing
     is not random, but the exchange still ends: a repeated variable leaves some check without one it must
-        have.
+    have.
 
     Args:
         K: number of variables.
@@ -41,8 +39,7 @@ def separate_repeats(checks: list[list[int]], rng: np.random.Generator) -> None:
     An exchange of v (twice in c) with w of check e, w not in c and v not in e, removes a repeat of v and
     makes none. If v has repeats, some check lacks v (v has at most M stubs) and, being full, holds a
     variable that c lacks or a repeated one: so an exchange exists that does not raise the number of
-        repeats, and random ones
-    reach it.
+    repeats, and random ones reach it.
     """
     while True:
         repeated = [(c, i) for c, row in enumerate(checks) for i in range(len(row)) if row[i] in row[:i]]
@@ -161,17 +158,17 @@ def rotation(K: int, size: int) -> tuple[int, ...]:
     return tuple(v - v % size + (v + 1) % size for v in range(K))
 
 
-def girth(code: TannerCode) -> int | None:
+def girth(graph: TannerGraph) -> int | None:
     """Return the length of a shortest cycle by one breadth-first search from each variable, None in a forest.
 
     A search from a vertex of a shortest cycle closes it; an edge that closes a walk of length n shows a
     cycle of length n at most, so the least over all starts is exact.
     """
     best: int | None = None
-    adjacency = [[code.K + c for c in own] for own in code.neighbours] + [
-        list(check) for check in code.checks
+    adjacency = [[graph.K + c for c in own] for own in graph.neighbours] + [
+        list(check) for check in graph.checks
     ]
-    for start in range(code.K):
+    for start in range(graph.K):
         depth, parent = {start: 0}, {start: -1}
         queue = deque([start])
         while queue:

@@ -16,7 +16,8 @@ inequalities,
 
     delta_{t_x}(z_x)  <=  sum of w_i delta_{t_i}(z_i) over the other positions i,
 
-beside the others. They matter in trees, where weights multiply along a path, see :mod:`lp_gadgets.slack`.
+beside the others. They matter in trees, where weights multiply along a path, see
+:mod:`lp_gadgets.gadgets.slack`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 from geomdp.core.errors import CapacityError, CertificateError
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.field import trace_table
-from lp_gadgets.slack import Sharpened
+from lp_gadgets.gadgets.slack import Sharpened
 from lp_gadgets.strict import whole
 
 #: Most inequalities that are proved one by one for a gadget.
@@ -228,7 +229,7 @@ def find_sharper(gadget: Gadget, local: Local) -> list[Sharper]:
     """Return sharper inequalities of a check of three symbols over a small alphabet, as far as they hold.
 
     Example:
-        >>> from lp_gadgets.encoding import encode
+        >>> from lp_gadgets.gadgets.encoding import encode
         >>> from lp_gadgets.relation import Relation
         >>> gadget = Gadget("check", 3, Embedding(4))
         >>> rows = encode(Relation.check(3, Embedding(4))).rows

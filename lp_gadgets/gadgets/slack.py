@@ -158,6 +158,9 @@ def slack_denominator(k: int, erasures: int, weight_lists: Iterable[Sequence[int
         erasures: D - 1.
         weight_lists: for every check and target the weights of the other symbols.
 
+    Raises:
+        ArgumentError: unless ``k`` is an integer >= 1.
+
     Example:
         >>> slack_denominator(17, 3, [[1] * 7])  # 14 + 7 + 13 + 25
         59

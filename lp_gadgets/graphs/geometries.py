@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from geomdp.core.errors import ArgumentError, CapacityError, describe
 from lp_gadgets.field import multiplication_table, powers_of_primitive, relative_trace
@@ -93,7 +93,7 @@ def symplectic_quadrangle(b: int) -> tuple[int, Lines, Permutations]:
 
     points = _projective_points(4, b)
     place = {p: i for i, p in enumerate(points)}
-    lines = _lines(points, b, lambda x, y: form(x, y) == 0)
+    lines = _lines(points, table, lambda x, y: form(x, y) == 0)
     centres = [a for a in itertools.product((0, 1), repeat=4) if any(a)]
     images = [[_normalise(_sum(x, a, form(x, a), table), table) for x in points] for a in centres]
     return len(points), lines, tuple(tuple(place[y] for y in image) for image in images)
@@ -128,7 +128,7 @@ def split_cayley_hexagon(b: int) -> tuple[int, Lines, Permutations]:
         for x in _projective_points(7, b)
         if table[x[0]][x[4]] ^ table[x[1]][x[5]] ^ table[x[2]][x[6]] == table[x[3]][x[3]]
     ]
-    return len(points), _lines(points, b, kept), ()
+    return len(points), _lines(points, table, kept), ()
 
 
 def _projective_points(length: int, b: int) -> list[Point]:
@@ -149,9 +149,8 @@ def _normalise(x: Point, table: list[list[int]]) -> Point:
     return tuple(table[inverse][entry] for entry in x)
 
 
-def _lines(points: list[Point], b: int, related: Callable[[Point, Point], bool]) -> Lines:
+def _lines(points: list[Point], table: list[list[int]], related: Callable[[Point, Point], bool]) -> Lines:
     """Return the lines through two related points that consist of given points, each once, in order."""
-    table = multiplication_table(1 << b).tolist()
     place = {p: i for i, p in enumerate(points)}
     lines: list[tuple[int, ...]] = []
     joined: list[set[int]] = [set() for _ in points]
@@ -160,7 +159,7 @@ def _lines(points: list[Point], b: int, related: Callable[[Point, Point], bool])
             if j in joined[i] or not related(x, points[j]):
                 continue
             y = points[j]
-            span: Iterable[Point] = (_normalise(_sum(x, y, factor, table), table) for factor in range(1 << b))
+            span = [_normalise(_sum(x, y, factor, table), table) for factor in range(len(table))]
             places = [place.get(p, -1) for p in [*span, y]]
             if min(places) < 0:
                 continue

@@ -33,16 +33,15 @@ import math
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import CertificateError
+from lp_gadgets.graphs.graph import TannerGraph
+from lp_gadgets.graphs.peeling import peel
 from lp_gadgets.strict import whole
-
-if TYPE_CHECKING:
-    from lp_gadgets.tanner import TannerCode
 
 #: Entries of the widest array of the verifier: this many bytes, a few times.
 BLOCK = 1 << 19
@@ -66,6 +65,13 @@ class StoppingProof:
         decisions: the checks that were branched on, depth after depth, from left to right (little-endian,
             one byte each for graphs of at most 256 checks, else two); None when they were not kept: the
             verifier then decides for itself.
+
+    Example:
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> code = TannerCode.geometry("EG(2,4)")
+        >>> proof = code.stopping_distance().proof
+        >>> proof.lower, StoppingProof.from_dict(proof.to_dict()) == proof, verify_lower(code, proof)
+        (5, True, True)
     """
 
     lower: int
@@ -74,24 +80,31 @@ class StoppingProof:
     decisions: bytes | None = None
 
     @classmethod
-    def empty(cls, code: TannerCode) -> StoppingProof:
-        """Return the proof that a non-empty stopping set has at least one variable."""
+    def empty(cls, code: TannerGraph) -> StoppingProof:
+        """Return the proof that a non-empty stopping set of the code has at least one variable."""
         return cls(1, code.sha256)
 
     @classmethod
-    def none_at_all(cls, code: TannerCode) -> StoppingProof:
-        """Return the proof that there is no non-empty stopping set: all variables peel, without hints."""
+    def none_at_all(cls, code: TannerGraph) -> StoppingProof:
+        """Return the proof that the code has no non-empty stopping set: all variables peel, without hints."""
         return cls(code.K + 1, code.sha256)
 
     @classmethod
     def of(
         cls,
-        code: TannerCode,
+        code: TannerGraph,
         limit: int,
         depths: NDArray[np.uint16] | None,
         checks: NDArray[np.uint16] | None,
     ) -> StoppingProof:
-        """Return the proof of s_min > limit from the decisions of a depth-first search, in its order."""
+        """Return the proof of s_min > limit from the decisions of a depth-first search, in its order.
+
+        Args:
+            code: the graph.
+            limit: no non-empty stopping set has this many variables or fewer.
+            depths: (N,) depth of each decision; None when they were not kept.
+            checks: (N,) the check that was branched on; None when they were not kept.
+        """
         if depths is None or checks is None:
             return cls(limit + 1, code.sha256)
         order = np.argsort(depths, kind="stable")
@@ -107,7 +120,7 @@ class StoppingProof:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> StoppingProof:
-        """Return the proof of :meth:`to_dict`.
+        """Return the proof whose :meth:`to_dict` is the data.
 
         Raises:
             CertificateError: when a part is missing or damaged.
@@ -131,11 +144,11 @@ class StoppingProof:
             ) from None
 
 
-def _width(code: TannerCode) -> np.dtype[Any]:
+def _width(code: TannerGraph) -> np.dtype[Any]:
     return np.dtype("<u1" if code.M <= 256 else "<u2")
 
 
-def overlap_of(code: TannerCode) -> int:
+def overlap_of(code: TannerGraph) -> int:
     """Return the largest number of checks that two variables share."""
     best = 0
     for v in range(code.K):
@@ -148,14 +161,14 @@ def overlap_of(code: TannerCode) -> int:
     return best
 
 
-def shares_of(code: TannerCode) -> NDArray[np.int64]:
+def shares_of(code: TannerGraph) -> NDArray[np.int64]:
     """Return shares[g] <= shares[1] / g for every gain g, in integers; shares[0] is zero."""
     degree = max(1, *code.variable_degrees) if code.K else 1
     whole = math.lcm(*range(1, min(degree, EXACT_DEGREE) + 1))
     return np.array([0] + [whole // g for g in range(1, degree + 1)], dtype=np.int64)
 
 
-def stages_of(code: TannerCode) -> tuple[list[int], NDArray[np.int64]]:
+def stages_of(code: TannerGraph) -> tuple[list[int], NDArray[np.int64]]:
     """Return the least variable of every orbit of the named symmetries, and each variable's orbit number."""
     leader = list(range(code.K))
 
@@ -175,7 +188,7 @@ def stages_of(code: TannerCode) -> tuple[list[int], NDArray[np.int64]]:
 
 
 def verify_lower(
-    code: TannerCode, proof: StoppingProof, progress: Callable[[float], None] | None = None
+    code: TannerGraph, proof: StoppingProof, progress: Callable[[float], None] | None = None
 ) -> bool:
     """Return True if the proof shows that no non-empty stopping set is smaller than ``proof.lower``.
 
@@ -183,6 +196,9 @@ def verify_lower(
         code: the graph.
         proof: from a search, or with no decisions at all.
         progress: told the fraction of the decisions that have been replayed.
+
+    Returns:
+        True; a proof that shows less raises.
 
     Raises:
         CertificateError: naming the step that fails.
@@ -194,8 +210,6 @@ def verify_lower(
         >>> proof.lower, verify_lower(code, proof)
         (5, True)
     """
-    from lp_gadgets.peeling import peel
-
     if proof.graph != code.sha256:
         raise CertificateError("Step 'graph': the proof is about another graph.")
     if proof.decisions is None and proof.counts:
@@ -212,7 +226,7 @@ def verify_lower(
 class _Replay:
     """One walk over all positions, in blocks; arrays are (variables or checks, positions)."""
 
-    def __init__(self, code: TannerCode, proof: StoppingProof) -> None:
+    def __init__(self, code: TannerGraph, proof: StoppingProof) -> None:
         self.code, self.limit = code, proof.lower - 1
         self.overlap, self.shares = overlap_of(code), shares_of(code)
         self.degree = max(code.variable_degrees)

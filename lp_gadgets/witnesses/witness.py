@@ -6,7 +6,7 @@
   half way between e(c_i) and e(c_i + beta). The uniform mixture over the even subsets X of a check's part of
   T of the words c + beta X has these marginals, so every check holds; a trace bit is 1/2 where
   Tr(beta c'_i) = 1 for the other word c'. Two such bits suffice to lead the parities to p_k = 0.
-* A guided point: what a solver suggested, rounded, see :mod:`lp_gadgets.search`.
+* A guided point: what a solver suggested, rounded, see :mod:`lp_gadgets.witnesses.search`.
 * The shifted point, when T is the support of a binary codeword: the integral point of c + beta T.
 
 Points are integers over one positive denominator; whoever needs them recounts all rows.
@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, check_choice, check_integer
 from lp_gadgets.field import trace_table
-from lp_gadgets.peeling import check_variables
+from lp_gadgets.graphs.graph import check_variables
 from lp_gadgets.program import WORDS, Program, checks_of
 
 KINDS = ("integral", "half", "shifted", "guided")
+Pair = tuple[NDArray[np.int64], NDArray[np.int64]]
 #: Images of a stopping set under the named symmetries that are looked at.
 MAX_IMAGES = 4096
 
@@ -42,6 +43,17 @@ class Witness:
         word: the word that is relaxed, "A" or "B"; empty for an integral or guided point.
         erased: the stopping set T, empty for an integral or guided point.
         beta: the element added on T, 0 for an integral or guided point.
+
+    Example:
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), J=100, L=2)
+        >>> point = inst.witness([1, 0, 1], [1, 1, 0])
+        >>> a, _ = inst.codewords([1, 0, 1], [1, 1, 0])
+        >>> point.violated(inst.program), len(point.wrong_pins(inst.program, "A", a)) == inst.D
+        ([], True)
+
+    Source: classifiers of the records are points of the program by Lemma B.5 of the paper.
     """
 
     kind: str
@@ -52,12 +64,15 @@ class Witness:
     beta: int = 0
 
     def violated(self, program: Program) -> list[str]:
-        """Return the names of the public rows that the point violates, decided in integers."""
+        """Return the names of a program's public rows that the point violates, decided in integers."""
         slacks = program.public.slacks(self.array, self.denominator)
         return [program.public.names[i] for i in np.flatnonzero(slacks < 0)]
 
     def wrong_pins(self, program: Program, word: str, labels: NDArray[np.int64]) -> list[int]:
-        """Return the positions of a word at which the point violates the pin of the given label."""
+        """Return the positions of a word ("A" or "B") at which the point violates the pin of a program.
+
+        `labels` are the word's K labels, one a position.
+        """
         pins = program.pins.select(program.pin_rows(word, labels))
         return [int(i) for i in np.flatnonzero(pins.slacks(self.array, self.denominator) < 0)]
 
@@ -121,12 +136,7 @@ def half_witness(
         ArgumentError: when the set is not a stopping set, or beta no element other than 0.
     """
     T = _check_set(program, erased)
-    check_choice("word", word, WORDS)
-    beta = check_integer("beta", beta, 1, program.code.q - 1)
-    mask = np.zeros(program.code.graph.K, dtype=np.int64)
-    mask[T] = beta
-    values = _Values(program, a, b)
-    moved = _Values(program, a ^ mask, b) if word == "A" else _Values(program, a, b ^ mask)
+    values, moved = _Values(program, a, b), _Values(program, *_moved(program, (a, b), T, word, beta))
     labels, others = values.labels(), moved.labels()
     for symbol, inside, outside in values.partial_sums(word, set(T)):
         labels[symbol] = inside
@@ -134,7 +144,7 @@ def half_witness(
     traces, flipped = values.traces(), moved.traces()
     first = program.point(labels, values.bits(traces, _parities(traces, flipped, 0)))
     second = program.point(others, values.bits(flipped, _parities(traces, flipped, 1)))
-    return Witness("half", tuple((first + second).tolist()), 2, word, tuple(T), beta)
+    return Witness("half", tuple((first + second).tolist()), 2, word, tuple(T), int(beta))
 
 
 def shifted_witness(
@@ -154,11 +164,8 @@ def shifted_witness(
     T = _check_set(program, erased)
     if any(len(set(T).intersection(check)) % 2 for check in program.code.graph.checks):
         raise ArgumentError("erased", "the support of a binary codeword", "another set")
-    mask = np.zeros(program.code.graph.K, dtype=np.int64)
-    mask[T] = check_integer("beta", beta, 1, program.code.q - 1)
-    pair = (a ^ mask, b) if word == "A" else (a, b ^ mask)
-    made = integral_witness(program, *pair)
-    return Witness("shifted", made.numerators, 1, word, tuple(T), beta)
+    made = integral_witness(program, *_moved(program, (a, b), T, word, beta))
+    return Witness("shifted", made.numerators, 1, word, tuple(T), int(beta))
 
 
 def best_witness(
@@ -209,6 +216,19 @@ def _check_set(program: Program, erased: Iterable[int]) -> list[int]:
     if not T or not program.code.graph.is_stopping_set(T):
         raise ArgumentError("erased", "a non-empty stopping set", "another set of variables")
     return T
+
+
+def _moved(program: Program, pair: Pair, T: list[int], word: str, beta: int) -> Pair:
+    """Return the two words with beta added to one of them on T.
+
+    Raises:
+        ArgumentError: when the word is neither "A" nor "B", or beta no element other than 0.
+    """
+    check_choice("word", word, WORDS)
+    mask = np.zeros(program.code.graph.K, dtype=np.int64)
+    mask[T] = check_integer("beta", beta, 1, program.code.q - 1)
+    a, b = pair
+    return (a ^ mask, b) if word == "A" else (a, b ^ mask)
 
 
 def _parities(traces: NDArray[np.int64], flipped: NDArray[np.int64], half: int) -> NDArray[np.int64]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import CertificateError
-from lp_gadgets.peeling import Peeling, peel
-from lp_gadgets.witness import Witness, half_witness
+from lp_gadgets.graphs.peeling import Peeling, peel
+from lp_gadgets.witnesses.witness import Witness, half_witness
 
 if TYPE_CHECKING:
     from lp_gadgets.program import Program
@@ -48,7 +48,7 @@ class Rigidity:
         return self.witness is None
 
     def verify(self, program: Program, labels: NDArray[np.int64]) -> bool:
-        """Return True if the recovery, or the other point, holds for a codeword; integers only.
+        """Return True if the recovery, or the other point, holds in a program for a codeword, its K labels.
 
         Raises:
             CertificateError: naming what fails.

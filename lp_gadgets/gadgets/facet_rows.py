@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 
 from geomdp.core.errors import CapacityError
-from lp_gadgets import closed_forms
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.hull import Hull
+from lp_gadgets.polytopes import closed_forms
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import Rows, Size, named_rows, stack
 

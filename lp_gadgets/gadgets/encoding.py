@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, CapacityError, check_choice, check_integer
-from lp_gadgets.facet_rows import TINY, check_enumerable, facet_rows, facet_size, separates
+from lp_gadgets.gadgets.facet_rows import TINY, check_enumerable, facet_rows, facet_size, separates
 from lp_gadgets.relation import Relation
 from lp_gadgets.rows import Rows, Size, named_rows, stack
 
@@ -88,6 +88,9 @@ class Encoding:
         Returns:
             g_j for every position j; None if the others do not determine position i.
 
+        Raises:
+            ArgumentError: unless ``position`` is one of the relation's positions.
+
         Example:
             >>> from lp_gadgets.embedding import Embedding
             >>> encode(Relation.check(4, Embedding(4)), "tree").gains(0)
@@ -107,7 +110,7 @@ class Encoding:
         return tuple(most**step if step else 0 for step in steps)
 
     def lift(self, tuples: Any) -> NDArray[np.int64]:
-        """Return the point of every tuple, auxiliary symbols included: (N, number of variables).
+        """Return the points of tuples (N, r) of labels, auxiliary symbols included: (N, number of variables).
 
         Example:
             >>> from lp_gadgets.embedding import Embedding
@@ -133,6 +136,9 @@ def encode(
         encoding: "facets", "tree", "implications" or "implication tree"; trees are for checks. A tree over
             three symbols or fewer is its only node.
         progress: told the fraction done.
+
+    Returns:
+        The rows with what is known of them, such as whether they describe the hull.
 
     Raises:
         ArgumentError: on an unknown encoding, or a tree for a relation that is no check.
@@ -163,6 +169,16 @@ def predict(relation: Relation, encoding: str = "facets") -> Size:
     Implication rows, trees, closed forms and relations of at most 64 tuples are counted exactly. For other
     facets the number is the bound of the Upper Bound Theorem for that many points in that dimension
     (McMullen; paper, Lemma C.3), as a rule a wide one.
+
+    Args:
+        relation: the relation.
+        encoding: as for :func:`encode`.
+
+    Returns:
+        The size; ``exact`` tells whether its number of rows is exact or a bound.
+
+    Raises:
+        ArgumentError: on an unknown encoding, or a tree for a relation that is no check.
 
     Example:
         >>> from lp_gadgets.embedding import Embedding

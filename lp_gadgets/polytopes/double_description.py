@@ -42,7 +42,7 @@ def extreme_rays(
         >>> sorted(map(tuple, functions.tolist())), tight.sum(axis=1).tolist()
         ([(-1, 0, 1), (0, -1, 1), (0, 1, 0), (1, 0, 0)], [2, 2, 2, 2])
     """
-    from lp_gadgets._hull_kernels import adjacent_pairs
+    from lp_gadgets.polytopes.kernels import adjacent_pairs
 
     count, columns = points.shape
     start = independent_rows(points)

@@ -19,7 +19,7 @@ from geomdp.core.classifier import products
 from geomdp.core.errors import ArgumentError
 from geomdp.exact.farkas import integer_vector
 from geomdp.exact.linear import nullspace, primitive, reduced_echelon
-from lp_gadgets.double_description import extreme_rays, independent_rows
+from lp_gadgets.polytopes.double_description import extreme_rays, independent_rows
 
 #: A facet: the set of points where it is tight, as bits of an int, and its affine function.
 Facet = tuple[int, tuple[int, ...]]

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from geomdp.core.errors import ArgumentError, CertificateError, describe
-
-if TYPE_CHECKING:
-    from lp_gadgets.tanner import TannerCode
+from geomdp.core.errors import CertificateError
+from lp_gadgets.graphs.graph import TannerGraph, check_variables
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,8 @@ class Peeling:
         steps: (variable, check) in the order of recovery: the check meets the variables that are still
             erased in this variable only.
         residual: the variables that cannot be recovered: the largest stopping set inside the erased set.
+
+    Source: recovery from erasures stops at a stopping set (Lemma B.2 of the paper keeps these large).
 
     Example:
         >>> from lp_gadgets.tanner import TannerCode
@@ -60,8 +60,8 @@ class Peeling:
             lines.append(f"no check meets {list(self.residual)} exactly once: these are lost")
         return "\n".join(lines)
 
-    def verify(self, code: TannerCode) -> bool:
-        """Return True if every step and the residual hold for the graph.
+    def verify(self, code: TannerGraph) -> bool:
+        """Return True if every step and the residual hold for the graph `code`.
 
         Raises:
             CertificateError: naming the step that fails.
@@ -84,23 +84,7 @@ class Peeling:
         }
 
 
-def check_variables(code: TannerCode, name: str, variables: Iterable[int]) -> set[int]:
-    """Return a set of variables of the graph; repetitions count once.
-
-    Raises:
-        ArgumentError: when one is not an integer in 0..K-1.
-    """
-    requirement = f"a collection of variables in 0..{code.K - 1}"
-    try:
-        chosen = {v.__index__() for v in variables}
-    except (AttributeError, TypeError):
-        raise ArgumentError(name, requirement, describe(variables)) from None
-    if chosen and not (min(chosen) >= 0 and max(chosen) < code.K):
-        raise ArgumentError(name, requirement, "a collection with one out of range")
-    return chosen
-
-
-def peel(code: TannerCode, erased: Iterable[int]) -> Peeling:
+def peel(code: TannerGraph, erased: Iterable[int]) -> Peeling:
     """Return how far a set of erased variables is recovered, check by check.
 
     Args:
@@ -112,6 +96,8 @@ def peel(code: TannerCode, erased: Iterable[int]) -> Peeling:
 
     Raises:
         ArgumentError: when a variable is not in 0..K-1.
+
+    Source: recovery from erasures stops at a stopping set (Lemma B.2 of the paper keeps these large).
 
     Example:
         >>> from lp_gadgets.tanner import TannerCode

@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from lp_gadgets.double_description import independent_rows
+from lp_gadgets.polytopes.double_description import independent_rows
 
 #: The list over F_4 is known to be complete up to this degree.
 COMPLETE_DEGREE = 7

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from lp_gadgets.peeling import peel
-
-if TYPE_CHECKING:
-    from lp_gadgets.tanner import TannerCode
+from lp_gadgets.graphs.graph import TannerGraph
+from lp_gadgets.graphs.peeling import peel
 
 #: Partial sets that are kept at each size, and beams with different tie-breaking.
 WIDTH, BEAMS = 1500, 3
 
 
 def small_stopping_set(
-    code: TannerCode, seed: int = 0, width: int = WIDTH, beams: int = BEAMS
+    code: TannerGraph, seed: int = 0, width: int = WIDTH, beams: int = BEAMS
 ) -> tuple[int, ...]:
     """Return a small non-empty stopping set, in increasing order; empty when the graph has none.
 
@@ -49,7 +45,7 @@ def small_stopping_set(
 
 
 def _beam(
-    code: TannerCode, core: tuple[int, ...], limit: int, width: int, rng: np.random.Generator
+    code: TannerGraph, core: tuple[int, ...], limit: int, width: int, rng: np.random.Generator
 ) -> tuple[int, ...]:
     """Return a stopping set of at most ``limit`` variables of the core, or the empty one.
 

@@ -1,0 +1,1 @@
+"""Rows that impose one relation: encodings, facets as rows, why they force, and with what slack."""

@@ -1,0 +1,1 @@
+"""Tanner graphs: the data, makers of graphs, peeling, and the parts of the stopping-distance search."""

@@ -1,0 +1,1 @@
+"""Exact facets of finite point sets: double description, the walk across ridges, closed forms."""

@@ -37,6 +37,9 @@ class Channel:
         name: the owner, "Alice" or "Bob".
         parameters: the public parameters of the run; both ends must state the same.
 
+    Raises:
+        ArgumentError: unless ``name`` is 'Alice' or 'Bob'.
+
     Example:
         >>> from geomdp.protocol.schema import Integer
         >>> alice, bob = Channel("Alice", {"epsilon": "1"}), Channel("Bob", {"epsilon": "1"})

@@ -27,13 +27,24 @@ class Party:
         sample: this party's records.
         sampler: this party's source of randomness (secure, or simulated and marked so).
         budget: this party's exact privacy budget.
+
+    Example:
+        >>> from geomdp.core.domain import Domain
+        >>> from geomdp.core.sample import Sample
+        >>> from geomdp.privacy.budget import Budget
+        >>> from geomdp.privacy.sampler import SimSampler
+        >>> S = Sample.from_cells(Domain.line(4), [1, 2], [1, -1])
+        >>> party = Party("Alice", S, SimSampler(0), Budget(1))
+        >>> party.reserve(Fraction(1, 3))
+        >>> party.release("count", {"value": 7}, Fraction(1, 3)).sender, party.budget.left
+        ('Alice', Fraction(2, 3))
     """
 
     def __init__(self, name: str, sample: Sample, sampler: Sampler, budget: Budget) -> None:
         self.name, self.sample, self.sampler, self.budget = name, sample, sampler, budget
 
     def reserve(self, epsilon: Fraction) -> None:
-        """Charge the budget; call this before drawing the noise of a release.
+        """Charge epsilon, a privacy loss, to the budget; call this before drawing the noise of a release.
 
         Raises:
             BudgetError: when the budget does not cover it; nothing is charged and nothing drawn.
@@ -41,7 +52,7 @@ class Party:
         self.budget.spend(epsilon)
 
     def release(self, kind: str, payload: Mapping[str, Any], epsilon: Fraction) -> Message:
-        """Return a message whose privacy loss has been reserved before."""
+        """Return a message of a kind, with its payload; its privacy loss epsilon was reserved before."""
         return Message(self.name, kind, payload, epsilon)
 
 
@@ -75,6 +86,13 @@ def within(values: Iterable[Any], bound: int) -> list[int]:
 
     Applied to a value that is already private, so it costs nothing; it makes every own message fit its public
     schema, whatever the records and the noise are.
+
+    Args:
+        values: integers, private already.
+        bound: largest size of an entry of the message.
+
+    Returns:
+        As many integers between -bound and bound.
 
     Example:
         >>> within([-7, 2, 2**70], 5)

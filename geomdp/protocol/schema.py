@@ -45,6 +45,8 @@ class Integer:
         return max(_digits(self.low), _digits(self.high))
 
     def __str__(self) -> str:
+        if self.low == self.high:
+            return f"the integer {_short(self.low)}"
         return f"an integer from {_short(self.low)} to {_short(self.high)}"
 
 
@@ -77,7 +79,22 @@ class Integers:
 
 
 def symmetric(length: int, bound: int) -> Integers:
-    """Return the schema of `length` integers of size at most `bound`."""
+    """Return the schema of `length` integers of size at most `bound`.
+
+    Args:
+        length: number of integers.
+        bound: largest size of one, >= 0.
+
+    Returns:
+        The schema of such a list.
+
+    Raises:
+        ArgumentError: unless ``length`` is an integer >= 0.
+
+    Example:
+        >>> symmetric(2, 5).accepts([-5, 5]), symmetric(2, 5).accepts([0, 6])
+        (True, False)
+    """
     return Integers(check_integer("length", length, 0), -bound, bound)
 
 
@@ -114,7 +131,7 @@ class Schema:
     menu: Callable[[Mapping[str, Any]], bool] | None = None
 
     def check(self, message: Message, sender: str) -> None:
-        """Accept a message or raise.
+        """Accept a message of the sender whose turn it is, or raise.
 
         Raises:
             ProtocolError: naming the first rule that is broken, in public terms; the value is not repeated.
@@ -136,7 +153,7 @@ class Schema:
             raise ProtocolError(f"Message '{self.kind}' must state a privacy loss of {price}.")
 
     def fits(self, message: Message, sender: str) -> bool:
-        """Return whether :meth:`check` accepts a message."""
+        """Return whether :meth:`check` accepts a message of a sender."""
         try:
             self.check(message, sender)
         except ProtocolError:

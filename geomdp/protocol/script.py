@@ -29,6 +29,15 @@ class Turn:
         sender: whose turn it is.
         schema: what the message must look like; public.
         act: lets the sender's party append the message to the transcript.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> from geomdp.protocol.schema import Integer, Schema
+        >>> from geomdp.protocol.transcript import Message
+        >>> schema = Schema("count", {"value": Integer(-9, 9)}, Fraction(1))
+        >>> turn = Turn("Alice", schema, lambda party: party.count())
+        >>> turn.schema.fits(Message("Alice", "count", {"value": 9}, Fraction(1)), turn.sender)
+        True
     """
 
     sender: str

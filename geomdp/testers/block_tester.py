@@ -188,7 +188,7 @@ class BlockTester(ScriptedTester):
 
     @abstractmethod
     def constants(self) -> dict[str, Any]:
-        """Return the public constants of the cross test, as JSON values."""
+        """Return the public constants of the cross test but its block size, as JSON values."""
 
     def _composition(self, bits: int) -> tuple[Fraction, Fraction, OwnCount]:
         """Return the loss and error of a cross test, and the own counts', by the rule of square roots."""
@@ -267,16 +267,10 @@ class BlockTester(ScriptedTester):
     def opening(self) -> dict[str, Any]:
         """Return the public parameters of a run."""
         self._check_usable()
-        setting, own = self.setting, self.own
+        own = self.own
         return {
-            "tester": self.name,
-            "domain": setting.domain.fingerprint,
-            "classes": setting.classes,
-            "labels": setting.labels,
-            "epsilon": str(setting.epsilon),
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "n": [setting.n_alice, setting.n_bob],
+            **self.facts(),
+            "block": self.rules.size,
             **self.constants(),
             **({} if own is None else {"epsilon_own": str(own.epsilon), "own_cut": own.cut}),
         }

@@ -11,20 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.cache import cached
-from geomdp.core.classifier import Halfspace, products
+from geomdp.core.classifier import Halfspace
 from geomdp.core.domain import Domain
 from geomdp.core.errors import (
     ArgumentError,
-    BudgetError,
     CapacityError,
-    ProtocolError,
     check_choice,
     check_integer,
     describe,
@@ -33,11 +31,11 @@ from geomdp.core.sample import Sample
 from geomdp.geometry.flats import distinct_lines
 from geomdp.geometry.subsets import cover_pairs
 from geomdp.privacy.budget import Budget
-from geomdp.privacy.sampler import Sampler, noise_scale
-from geomdp.protocol.party import Party, converse, integers
-from geomdp.protocol.transcript import PARTIES, Message, Transcript
-from geomdp.testers.base import Finding, Setting, Tester
-from geomdp.testers.elimination_delta import check_delta, exponential, rho_for
+from geomdp.privacy.sampler import Sampler
+from geomdp.protocol.script import Script
+from geomdp.protocol.transcript import PARTIES, Transcript
+from geomdp.testers.base import Finding, Setting
+from geomdp.testers.elimination_delta import check_delta, rho_for
 from geomdp.testers.elimination_plan import (
     Calibration,
     Cutting,
@@ -59,7 +57,9 @@ from geomdp.testers.elimination_rounds import (
     paper_step,
     ratios,
 )
+from geomdp.testers.elimination_turns import EliminationParty, finish_turns, round_turns
 from geomdp.testers.histogram_law import class_count
+from geomdp.testers.scripted import ScriptedTester
 
 #: Domains with more dichotomies than this are not enumerated.
 MOST_CANDIDATES = 2_000_000
@@ -67,13 +67,10 @@ MOST_CANDIDATES = 2_000_000
 MOST_COVER = 20_000_000
 #: The assumed menus of more candidates take long to measure: only when asked for.
 MOST_MEASURED = 10_000
-#: Inner products held at a time while mistakes are counted.
-_BLOCK = 2**22
 #: Candidates of more dimensions are not cut by cones: these would be too many.
 MOST_DIMENSIONS = 5
 #: Of the calibration, in the cache's keys: another one may certify another resolution.
 VERSION = 2
-BOTTOM = -1
 #: Menus are assumed for sets in which this many candidates may cross a cell; smaller ones are listed.
 ASSUMED = 24
 #: In the cache: no resolution.
@@ -82,70 +79,11 @@ NOTHING = -1
 Progress = Callable[[float], None] | None
 
 
-def mistakes(sample: Sample, weights: NDArray[Any]) -> NDArray[np.int64]:
-    """Return f(w), the records that each candidate labels wrongly, shape (N,), exactly.
-
-    Args:
-        sample: one party's records.
-        weights: (N, d) integers.
-
-    Example:
-        >>> S = Sample.from_cells(Domain([[0, 1], [1, 1]]), [0, 1, 1], [-1, 1, 1])
-        >>> mistakes(S, np.array([[2, -1], [-2, 1]])).tolist()
-        [0, 3]
-    """
-    points, net = sample.points, (sample.positives - sample.negatives)
-    out = np.empty(len(weights), dtype=np.int64)
-    block = max(1, _BLOCK // max(1, len(points)))
-    for start in range(0, len(weights), block):
-        part = weights[start : start + block]
-        positive = products(part, np.ascontiguousarray(points.T)) >= 0
-        out[start : start + block] = np.asarray(positive, dtype=bool) @ (-net)
-    return out + int(sample.positives.sum())
-
-
 class _UnmeasuredError(Exception):
     """The assumed menus are not known, and measuring them was not asked for."""
 
 
-class EliminationParty(Party):
-    """A party that selects members and counts mistakes.
-
-    Proof note. Precondition: `step` is a function of the transcript. Replacing one record changes every f(w)
-    by at most 1, so every member's score by at most the grain, and bottom's not at all. Permute-and-flip at
-    acceptance rate c per unit is the race of score + exponential noise of rate c: bottom's probability
-    changes by at most e^c, a member's by at most e^2c. The counts of N candidates move by at most N in L1.
-    Conclusion: the message costs what it says. The larger price is known to be covered before anything is
-    drawn, and the price of what was drawn is charged before the message exists.
-    """
-
-    def prepare(self, weights: NDArray[Any]) -> None:
-        """Count this party's mistakes once for all candidates."""
-        self._errors = mistakes(self.sample, weights)
-
-    def select(self, step: Round, alive: NDArray[np.int64]) -> Message:
-        """Return the selected member's index, or bottom."""
-        menu, f = step.menus[self.name], self._errors[alive]
-        scores = menu.scores(f, step.cap) if len(menu) else np.array([min(step.cap, int(f.min()))])
-        if self.budget.left < step.member_price:
-            raise BudgetError("A round exceeds what is left of the budget; nothing was drawn.")
-        self.reserve(step.price)
-        scale = noise_scale(2 * step.grain, step.loss)
-        select = partial(exponential, self.sampler) if step.concentrated else self.sampler.permute_and_flip
-        chosen = select([*(step.grain * scores).tolist(), step.bottom], scale)
-        index = int(chosen) if chosen < len(scores) else BOTTOM
-        if index != BOTTOM:
-            self.reserve(step.member_price - step.price)
-        return self.release("selection", {"index": index, "candidates": len(alive)}, step.stated(index))
-
-    def count(self, step: Finish, alive: NDArray[np.int64]) -> Message:
-        """Return the noisy mistakes of every candidate alive."""
-        self.reserve(step.price)
-        noise = self.sampler.discrete_laplace(noise_scale(len(alive), step.epsilon), len(alive))
-        return self.release("mistakes", {"values": (self._errors[alive] + noise).tolist()}, step.epsilon)
-
-
-class HalfspaceElimination(Tester):
+class HalfspaceElimination(ScriptedTester):
     """Elimination of dichotomies by privately selected containers, for linear halfspaces on any domain.
 
     Guarantee. Match with probability >= 1 - beta if opt <= tolerance, Far with probability >= 1 - beta if
@@ -181,6 +119,11 @@ class HalfspaceElimination(Tester):
         resolution: the certified t, or None with a `reason`.
         privacy: "pure" or "(eps,delta)".
         allotted: each party's budget: epsilon, or rho of zero-concentrated privacy.
+
+    Raises:
+        ArgumentError: unless ``retries`` is an integer with 0 <= retries <= 4, ``constants`` is "calibrated"
+            or "paper", ``guarantee`` is "certified" or "unless-inconclusive" and ``delta`` is None with the
+            paper's constants.
 
     Example:
         >>> D = Domain.grid([("x", 0, 1, 16), ("y", 0, 1, 16)])
@@ -305,24 +248,32 @@ class HalfspaceElimination(Tester):
             retries=self.retries,
         )
 
-    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once: selections in turn, the counting finish where it is reached."""
+    def party(self, name: str, sample: Sample, sampler: Sampler) -> EliminationParty:
+        """Return one party that has counted its mistakes, with a fresh budget in the rounds' currency."""
+        party = EliminationParty(name, sample, sampler, Budget(self.allotted))
+        party.prepare(menus_of(self.setting.domain).weights)
+        return party
+
+    def script(self, transcript: Transcript) -> Script[Finding]:
+        """Run the protocol: selections in turn, the counting finish where it is reached.
+
+        Every step follows from the public state, which both parties compute alike from the messages. Where
+        two ends computed it otherwise, for instance by another version's menus, the prices or numbers of
+        candidates that they expect differ, and the run ends with a refusal.
+        """
         menus = menus_of(self.setting.domain)
-        parties = {
-            "Alice": EliminationParty("Alice", S_A, alice, Budget(self.allotted)),
-            "Bob": EliminationParty("Bob", S_B, bob, Budget(self.allotted)),
-        }
-        for party in parties.values():
-            party.prepare(menus.weights)
-        transcript = Transcript(self.parameters())
         state = self.start(menus)
         while True:
             step, verdict = self.next_step(menus, state)
-            if isinstance(step, Finish):
-                return self._finish(step, state, parties, transcript, menus)
             if step is None:
                 return Finding(verdict, transcript)
-            after = _play(step, state, parties, transcript)
+            if isinstance(step, Finish):
+                totals = yield from finish_turns(step, state, transcript)
+                best = totals.index(min(totals))
+                if totals[best] > step.cut:
+                    return Finding("Far", transcript)
+                return Finding("Match", transcript, Halfspace.of(menus.weights[state.alive[best]]))
+            after = yield from round_turns(step, state, transcript)
             if after is None:
                 return Finding("Match", transcript)
             state = after
@@ -347,101 +298,18 @@ class HalfspaceElimination(Tester):
         assert self.calibration is not None  # noqa: S101 - one of the two is set when there is no obstacle
         return next_step(menus, state, self.calibration), "Inconclusive"
 
-    def _finish(
-        self,
-        step: Finish,
-        state: State,
-        parties: dict[str, EliminationParty],
-        transcript: Transcript,
-        menus: Menus,
-    ) -> Finding:
-        totals = np.zeros(len(state.alive), dtype=object)
-        for party in parties.values():
-            message = converse(transcript, party.count(step, state.alive))
-            check_count(step, message, party.name)
-            totals = totals + np.array(integers(message, "values", len(state.alive), 2**60), dtype=object)
-        best = int(np.argmin(totals))
-        if totals[best] > step.cut:
-            return Finding("Far", transcript)
-        return Finding("Match", transcript, Halfspace.of(menus.weights[state.alive[best]]))
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the public parameters that open every transcript."""
-        s = self.setting
+    def opening(self) -> dict[str, Any]:
+        """Return the public parameters of a run."""
         cap = self.published.k + 1 if self.published else self.calibration.cap if self.calibration else 0
         return {
-            "protocol": self.name,
+            **self.facts(),
             "guarantee": self.guarantee,
-            "domain": s.domain.fingerprint,
-            "n_alice": s.n_alice,
-            "n_bob": s.n_bob,
-            "epsilon": str(s.epsilon),
-            **({} if self.delta is None else {"delta": str(self.delta)}),
-            **({"retries": self.retries} if self.retries else {}),
-            "beta": str(s.beta),
-            "labels": s.labels,
-            "tolerance": s.tolerance,
+            "delta": None if self.delta is None else str(self.delta),
+            "retries": self.retries,
             "resolution": self.resolution,
             "candidates": self.candidates,
             "cap": cap,
         }
-
-
-def _play(
-    step: Round, state: State, parties: dict[str, EliminationParty], transcript: Transcript
-) -> State | None:
-    """Play one round; return the state after it, or None after two bottoms."""
-    for name in (step.first, step.second):
-        message = converse(transcript, parties[name].select(step, state.alive))
-        state, index = read_selection(step, state, message, name)
-        if index != BOTTOM:
-            return state
-    return after_bottoms(step, state)
-
-
-def after_bottoms(step: Round, state: State) -> State | None:
-    """Return the state after two bottoms: the same candidates with a retry less, or None for Match."""
-    if not state.lives:
-        return None
-    return State(state.alive, state.left, state.risk - step.share, state.rounds + 1, state.lives - 1)
-
-
-def read_selection(step: Round, state: State, message: Message, name: str) -> tuple[State, int]:
-    """Return the state after one party's selection, and the index selected.
-
-    Everything is recomputed from the public step: what the message may hold and what it costs. A message that
-    states another price, comes from the other party, or names no member, is refused, so that a party that
-    keeps books by a dishonest counterpart's figures cannot exist.
-
-    Raises:
-        ProtocolError: when the message cannot be this round's.
-    """
-    index, menu = message.payload.get("index"), step.menus[name]
-    form = message.sender == name and message.kind == "selection"
-    if not form or type(index) is not int or not BOTTOM <= index < max(1, len(menu)):
-        raise ProtocolError("Message 'selection' must hold 'index', a member of the public menu or -1.")
-    if message.payload.get("candidates") != len(state.alive):
-        raise ProtocolError("Message 'selection' must hold 'candidates', the public number of candidates.")
-    price = step.price if index == BOTTOM else step.member_price
-    if message.epsilon != step.stated(index):
-        raise ProtocolError(f"Message 'selection' must state the public loss {step.stated(index)}.")
-    left = {**state.left, name: state.left[name] - price}
-    if index == BOTTOM:
-        return State(state.alive, left, state.risk, state.rounds, state.lives), index
-    alive = state.alive[menu.members(index)] if len(menu) else state.alive[:0]
-    return State(alive, left, state.risk - step.share, state.rounds + 1, state.lives), index
-
-
-def check_count(step: Finish, message: Message, name: str) -> None:
-    """Refuse a message of the counting finish with another sender, kind or price than the public step's.
-
-    Raises:
-        ProtocolError: as said; the values are checked where they are read.
-    """
-    if (message.sender, message.kind) != (name, "mistakes"):
-        raise ProtocolError(f"The transcript must go on with 'mistakes' of {name}.")
-    if message.epsilon != step.epsilon:
-        raise ProtocolError(f"Message 'mistakes' must state the public loss {step.epsilon}.")
 
 
 @lru_cache(maxsize=2)

@@ -71,6 +71,9 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
         epsilon: > 0.
         delta: in (0, 1/10].
 
+    Raises:
+        ArgumentError: when ``delta`` is too small for this epsilon.
+
     Example:
         >>> 0.02 < float(rho_for(Fraction(1), Fraction(1, 10**6))) < 0.03
         True
@@ -108,6 +111,10 @@ def elimination_plan(
         delta: None for pure privacy.
         tolerance: t0.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``beta`` is a number
+            with 0 < beta < 1.
+
     Example:
         >>> pure = elimination_plan(174, 3, 1)
         >>> pure.resolution > elimination_plan(174, 3, 1, delta=Fraction(1, 1000)).resolution
@@ -140,6 +147,9 @@ def exponential(sampler: Sampler, scores: Sequence[int], scale: Fraction) -> int
     denominator of a probability then change by factors in [exp(-Delta/scale), exp(Delta/scale)], the
     denominator's the same for all outcomes. Conclusion: all log ratios lie in an interval of length
     2 Delta/scale that holds 0, so the release is (2 Delta/scale)-DP and (2 Delta/scale)^2 / 8-zCDP.
+
+    Raises:
+        ArgumentError: unless ``scores`` is at least one score.
 
     Example:
         >>> from geomdp.privacy.sampler import SecureSampler

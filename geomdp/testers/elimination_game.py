@@ -169,6 +169,9 @@ def game(
     are tried: every choice is a strategy, so the table is a lower bound whichever are tried. More budget
     never hurts, so S is made monotone, and depth with it: what can be done from less takes no more rounds.
     With retries there is a table for every number left; a round must leave enough for a double bottom, too.
+
+    Raises:
+        CapacityError: on more candidates than the budget game's table can hold.
     """
     proved = proved_cuttings(d)
 
@@ -241,81 +244,19 @@ def _fill(
     retries: int,
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Return (size, depth) for 0..retries retries left, up to the start of the last one; [] if too small."""
-    tables = [_Table(edge, member) for _ in range(retries + 1)]
-    for s in range(2 * edge + 1):
-        a = np.arange(max(0, s - edge), min(edge, s) + 1)
-        b = s - a
-        for i, table in enumerate(tables):
-            table.after = tables[i - 1] if i else None
-            value, rounds = np.zeros(len(a), dtype=np.int64), np.zeros(len(a), dtype=np.int64)
-            for n, price in finish:
-                good = (np.minimum(a, b) >= price) & (value < n)
-                value[good], rounds[good] = n, 1
-            guess = np.where((a > 0) & (b > 0), table.chosen[np.maximum(a - 1, 0), np.maximum(b - 1, 0)], 0)
-            listed = np.full(len(a), -1, dtype=np.int64)
-            best = guess
-            for step in (-1, 0, 1, 2):
-                at = np.clip(guess + step, 0, len(reach) - 1)
-                total, deep, most = table.split((a, b), prices[at])
-                new = np.minimum(np.minimum(reach[at], total + 1), most)
-                best = np.where(new > listed, at, best)
-                listed = np.maximum(listed, new)
-                rounds, value = np.where(new > value, deep, rounds), np.maximum(value, new)
-            table.chosen[a, b] = best
-            for price, swell, least in fixed:
-                total, deep, most = table.split((a, b), np.full(len(a), price))
-                new = np.minimum(np.maximum(total, 0) * swell.denominator // swell.numerator, most)
-                new = np.minimum(new, candidates)
-                new[value < least - 1] = 0  # every smaller number must have its own way
-                rounds, value = np.where(new > value, deep, rounds), np.maximum(value, new)
-            table.put((a, b), value, rounds)
-        if s % 2 == 0 and tables[-1].size[s // 2, s // 2] >= candidates:
-            top = s // 2 + 1
-            return [(table.size[:top, :top], table.depth[:top, :top]) for table in tables]
-    return []
+    from geomdp.testers import _game_kernels
 
-
-class _Table:
-    """S and the depth over both budgets, while they are filled."""
-
-    def __init__(self, edge: int, member: int) -> None:
-        self.size = np.zeros((edge + 1, edge + 1), dtype=np.int64)
-        self.depth, self.chosen = np.zeros_like(self.size), np.zeros_like(self.size)
-        self.member = member
-        self.after: _Table | None = None
-
-    def split(
-        self, budgets: tuple[NDArray[np.int64], NDArray[np.int64]], q: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Return (S_first + S_second, rounds, S after a double bottom) of the better order at price q.
-
-        The first is -1 where a party cannot pay, the last boundless where a double bottom ends the run.
-        """
-        a, b = budgets
-        able = np.minimum(a, b) >= self.member * q
-        a, b, q = np.where(able, a, 0), np.where(able, b, 0), np.where(able, q, 0)
-        cut = self.member * q
-        alice = (a - cut, b), (a - q, b - cut)
-        bob = (a, b - cut), (a - cut, b - q)
-        totals = [self.size[one] + self.size[two] for one, two in (alice, bob)]
-        deep = [np.maximum(self.depth[one], self.depth[two]) for one, two in (alice, bob)]
-        total = np.where(able, np.maximum(*totals), -1)
-        rounds = np.where(totals[0] >= totals[1], *deep)
-        if self.after is None:
-            return total, 1 + rounds, np.full(len(a), 2**60)
-        again = a - q, b - q
-        return total, 1 + np.maximum(rounds, self.after.depth[again]), self.after.size[again]
-
-    def put(
-        self,
-        budgets: tuple[NDArray[np.int64], NDArray[np.int64]],
-        value: NDArray[np.int64],
-        rounds: NDArray[np.int64],
-    ) -> None:
-        """Enter an antidiagonal, made monotone in both budgets."""
-        a, b = budgets
-        for left, right in ((np.maximum(a - 1, 0), b), (a, np.maximum(b - 1, 0))):
-            inside = (left < a) | (right < b)
-            value = np.where(inside, np.maximum(value, self.size[left, right]), value)
-            rounds = np.where(inside, np.maximum(rounds, self.depth[left, right]), rounds)
-        self.size[a, b], self.depth[a, b] = value, rounds
+    size = np.zeros((retries + 1, edge + 1, edge + 1), dtype=np.int64)
+    depth = np.zeros_like(size)
+    cuttings = [(price, swell.numerator, swell.denominator, least) for price, swell, least in fixed]
+    top = 1 + _game_kernels.fill(
+        edge,
+        candidates,
+        np.stack([prices, reach], axis=1),
+        np.array(finish, dtype=np.int64).reshape(-1, 2),
+        np.array(cuttings, dtype=np.int64).reshape(-1, 4),
+        member,
+        size,
+        depth,
+    )
+    return [(size[i, :top, :top], depth[i, :top, :top]) for i in range(retries + 1 if top else 0)]

@@ -79,6 +79,10 @@ def resolution(candidates: int, d: int, epsilon: Fraction, beta: Fraction, gains
         epsilon: each party's budget.
         beta: failure probability on each side.
         gains: the switches; `prices` needs all before it, `retries` needs `prices`.
+
+    Raises:
+        ArgumentError: when ``gains`` are asked for one by one that only come together (`prices` and `retries`
+            need all others).
     """
     if gains.prices or gains.retries:
         if gains not in (Gains(), Gains(retries=False)):

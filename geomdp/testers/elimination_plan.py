@@ -230,6 +230,9 @@ def calibrate(
         concentrated: price by rho, select by the exponential mechanism.
         retries: double bottoms that are repeated before one of them is believed.
 
+    Raises:
+        ArgumentError: unless ``candidates`` is an integer >= 1.
+
     Example:
         >>> calibrate(40150, 3, Fraction(1), Fraction(1, 10)).resolution <= 2700
         True

@@ -166,16 +166,9 @@ class InteriorPoint(ScriptedTester):
 
     def opening(self) -> dict[str, Any]:
         """Return the public parameters of a run."""
-        setting, rules = self.setting, self._rules()
+        rules = self._rules()
         return {
-            "tester": self.name,
-            "domain": setting.domain.fingerprint,
-            "classes": setting.classes,
-            "labels": setting.labels,
-            "epsilon": str(setting.epsilon),
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "n": [setting.n_alice, setting.n_bob],
+            **self.facts(),
             "start": rules.crossing.start,
             "epsilon_level": str(rules.crossing.epsilon_level),
             "epsilon_place": str(rules.crossing.epsilon_place),

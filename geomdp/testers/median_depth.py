@@ -257,6 +257,9 @@ class MedianDepth(BlockTester):
         digits: binary digits per level to choose from; (1,) is the binary trie, more make a hybrid with a
             selection among the children of a node.
 
+    Raises:
+        ArgumentError: unless ``digits`` are numbers of binary digits between 1 and 60.
+
     Example:
         >>> from geomdp.core.domain import Domain
         >>> D = Domain.line(2**256)
@@ -286,7 +289,6 @@ class MedianDepth(BlockTester):
         """Return the public constants of the cross test."""
         rules: MedianDepthRules = self.rules
         return {
-            "block": rules.size,
             "digits": rules.digits,
             "buckets": rules.buckets,
             "unstable_question": rules.ask,

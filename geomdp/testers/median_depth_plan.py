@@ -196,6 +196,9 @@ def calibrate(
         beta: failure probability.
         digits: the digits per level to choose from; (1,) is the plain binary trie.
 
+    Raises:
+        CapacityError: when ``beta`` is too small to be divided among the queries.
+
     Example:
         >>> [calibrate(b + 1, Fraction(1), Fraction(1, 10), (1,)).size <= 5 * b + 165 for b in (16, 32)]
         [True, True]

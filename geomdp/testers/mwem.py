@@ -25,7 +25,6 @@ from geomdp.testers.synthetic import (
     PUBLISHING,
     SyntheticTester,
     agreements,
-    obstacle,
     published,
     query_count,
     query_signs,
@@ -105,15 +104,13 @@ class MWEM(SyntheticTester):
     """
 
     name = "mwem"
+    most_points = MOST_POINTS
 
     def _prepare(self) -> str:
-        setting = self.setting
-        reason = obstacle(setting, MOST_POINTS)
-        if reason:
-            return reason
-        if query_count(setting.domain) > MOST_QUERIES:
+        domain = self.setting.domain
+        if query_count(domain) > MOST_QUERIES:
             return f"more than {MOST_QUERIES} labellings would be compared in every round"
-        self.unit = 1 << (4 * setting.domain.m).bit_length()
+        self.unit = 1 << (4 * domain.m).bit_length()
         return ""
 
     def schedule(self, n: int) -> Schedule:

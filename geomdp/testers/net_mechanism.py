@@ -33,7 +33,6 @@ from geomdp.protocol.script import Script, Turn
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.synthetic import (
     SyntheticTester,
-    obstacle,
     published,
     query_count,
     query_signs,
@@ -123,12 +122,10 @@ class NetMechanism(SyntheticTester):
     """
 
     name = "net-mechanism"
+    most_points = MOST_POINTS
 
     def _prepare(self) -> str:
         setting = self.setting
-        reason = obstacle(setting, MOST_POINTS)
-        if reason:
-            return reason
         m, queries = setting.domain.m, query_count(setting.domain)
         label = int(setting.labels == "disjoint")
         best: tuple[Fraction, int] | None = None

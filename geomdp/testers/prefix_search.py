@@ -150,7 +150,6 @@ class PrefixSearch(BlockTester):
         rules: PrefixSearchRules = self.rules
         return {
             "constants": self.style,
-            "block": rules.size,
             "buckets": rules.buckets,
             "alpha": rules.alpha,
             "delta": rules.delta,

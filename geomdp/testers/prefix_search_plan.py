@@ -187,6 +187,9 @@ def calibrate(
         beta: failure probability.
         constants: "paper" or "calibrated".
 
+    Raises:
+        ArgumentError: unless ``constants`` is "paper" or "calibrated".
+
     Example:
         >>> [calibrate(b + 1, Fraction(1), Fraction(1, 10), "paper").resolution for b in (16, 64)]
         [56879, 157727]

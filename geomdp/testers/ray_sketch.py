@@ -294,14 +294,9 @@ class RaySketch(ScriptedTester):
 
     def opening(self) -> dict[str, object]:
         """Return the public parameters of a run."""
-        setting, course = self.setting, self._planned()
+        course = self._planned()
         return {
-            "tester": self.name,
-            "domain": setting.domain.fingerprint,
-            "epsilon": str(setting.epsilon),
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "n": [setting.n_alice, setting.n_bob],
+            **self.facts(),
             "lines": course.lines,
             "buckets": course.buckets,
             "cut": course.cut,

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, ProtocolError, describe
-from geomdp.protocol.party import integers
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
-from geomdp.testers.elimination import (
+from geomdp.testers.elimination import HalfspaceElimination, menus_of
+from geomdp.testers.elimination_rounds import Finish, Round, State
+from geomdp.testers.elimination_turns import (
     BOTTOM,
-    HalfspaceElimination,
+    MISTAKES,
+    SELECTION,
     after_bottoms,
-    check_count,
-    menus_of,
+    read_counts,
     read_selection,
 )
-from geomdp.testers.elimination_rounds import Finish, Round, State
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def replay(tester: HalfspaceElimination, transcript: Transcript) -> Replay:
     """
     if not isinstance(tester, HalfspaceElimination):
         raise ArgumentError("tester", "a HalfspaceElimination", describe(tester))
-    if dict(transcript.parameters) != tester.parameters():
+    if dict(transcript.parameters) != tester.opening():
         raise ArgumentError("transcript", "one of this tester's runs", "one with other parameters")
     return _Reader(tester, transcript).read()
 
@@ -126,7 +126,7 @@ class _Reader:
         silent: list[str] = []
         before = state
         for name in (plan.first, plan.second):
-            message = self._message(name, "selection")
+            message = self._message(name, SELECTION)
             state, index = read_selection(plan, state, message, name)
             if index != BOTTOM:
                 self._add(before, state.alive, name, tuple(silent))
@@ -136,12 +136,7 @@ class _Reader:
         return after_bottoms(plan, state)
 
     def _finish(self, plan: Finish, state: State) -> str:
-        n = len(state.alive)
-        rows = []
-        for name in PARTIES:
-            message = self._message(name, "mistakes")
-            check_count(plan, message, name)
-            rows.append(integers(message, "values", n, 2**60))
+        rows = [read_counts(plan, state, self._message(name, MISTAKES), name) for name in PARTIES]
         fits = [sum(values) <= plan.cut for values in zip(*rows, strict=True)]
         self._add(state, state.alive[np.array(fits, dtype=bool)], None, (), counted=True)
         return "Match" if any(fits) else "Far"

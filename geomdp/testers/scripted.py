@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, InfeasibleError, check_choice
+from geomdp.core.errors import ArgumentError, CapacityError, InfeasibleError, check_choice
 from geomdp.core.sample import Sample
 from geomdp.privacy.sampler import Sampler
 from geomdp.protocol.channel import Channel
@@ -14,27 +14,59 @@ from geomdp.protocol.script import Script, Session, attend, play
 from geomdp.protocol.transcript import PARTIES, Transcript
 from geomdp.testers.base import Finding, Tester
 
+#: Characters of a budget as a fraction that leave room for its parts, with longer denominators, in frames.
+MOST_TEXT = 120
+
 
 class ScriptedTester(Tester):
     """A tester that says whose turn it is and what the next message must look like, from public values.
 
     Subclasses implement :meth:`opening`, :meth:`party` and :meth:`script`.
+
+    Example:
+        >>> from geomdp.core.domain import Domain
+        >>> from geomdp.privacy.sampler import SimSampler
+        >>> from geomdp.testers.base import Setting
+        >>> from geomdp.testers.interior_point import InteriorPoint
+        >>> tester = InteriorPoint(Setting(Domain.line(64), 500, 500, 1, classes="thresholds"))
+        >>> S = Sample.from_cells(tester.setting.domain, [5] * 500, [1] * 500)
+        >>> isinstance(tester, ScriptedTester), tester.converse(S, S, *SimSampler(0).spawn(2)).verdict
+        (True, 'Match')
     """
 
     @abstractmethod
     def opening(self) -> dict[str, Any]:
         """Return the public parameters that open the transcript and that both ends must state alike."""
 
+    def facts(self) -> dict[str, Any]:
+        """Return what every opening states: the tester's name and the public setting, as JSON values."""
+        setting = self.setting
+        return {
+            "tester": self.name,
+            "domain": setting.domain.fingerprint,
+            "classes": setting.classes,
+            "labels": setting.labels,
+            "epsilon": str(setting.epsilon),
+            "beta": str(setting.beta),
+            "tolerance": setting.tolerance,
+            "n": [setting.n_alice, setting.n_bob],
+        }
+
     @abstractmethod
     def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
-        """Return one side with its records, its randomness and a fresh budget."""
+        """Return the side of a name, with its sample of records, its sampler of noise and a fresh budget."""
 
     @abstractmethod
     def script(self, transcript: Transcript) -> Script[Finding]:
         """Yield the turns, and return the finding; computes on the transcript and public facts alone."""
 
     def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once, both parties in this process."""
+        """Run the protocol once, both parties in this process.
+
+        Args:
+            S_A, S_B: the records of Alice and of Bob.
+            alice, bob: where either party's noise comes from.
+        """
         self._check_usable()
         transcript = Transcript(self.opening())
         parts = zip(PARTIES, (S_A, S_B), (alice, bob), strict=True)
@@ -51,6 +83,7 @@ class ScriptedTester(Tester):
 
         Raises:
             ArgumentError: on a sample of another domain or size than planned (public facts).
+            CapacityError: when this party's budget is a fraction too long for frames to state its parts.
 
         Example:
             >>> from fractions import Fraction
@@ -87,6 +120,9 @@ class ScriptedTester(Tester):
             )
         transcript = Transcript(self.opening())
         party = self.party(name, sample, sampler)
+        if len(str(party.budget.epsilon)) > MOST_TEXT:
+            wanted = f"a fraction of at most {MOST_TEXT} characters where messages are frames"
+            raise CapacityError("epsilon", wanted, "a longer one")
         return attend(self.script(transcript), party, transcript, Channel(name, transcript.parameters))
 
     def _check_usable(self) -> None:

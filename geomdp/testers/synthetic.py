@@ -145,15 +145,20 @@ class SyntheticTester(ScriptedTester):
     Args:
         setting: the public setting, halfspaces.
         one_way: True if Bob answers with a noisy minimum, False if he publishes synthetic data too.
+
+    Attributes:
+        unit: q, by which published weights are scaled.
+        most_points: larger domains are refused.
     """
 
     guarantee = "analytic"
     unit: int = 1
+    most_points: int
 
     def __init__(self, setting: Setting, *, one_way: bool = True) -> None:
         super().__init__(setting)
         self.one_way = one_way
-        self.reason = self._prepare()
+        self.reason = obstacle(setting, self.most_points) or self._prepare()
         if self.reason:
             return
         most = self.unit * max(setting.n_alice, setting.n_bob)
@@ -219,16 +224,4 @@ class SyntheticTester(ScriptedTester):
 
     def opening(self) -> dict[str, object]:
         """Return the public parameters of a run."""
-        setting = self.setting
-        return {
-            "tester": self.name,
-            "one_way": self.one_way,
-            "domain": setting.domain.fingerprint,
-            "epsilon": str(setting.epsilon),
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "labels": setting.labels,
-            "n": [setting.n_alice, setting.n_bob],
-            "unit": self.unit,
-            "cut_scaled": self._cut,
-        }
+        return {**self.facts(), "one_way": self.one_way, "unit": self.unit, "cut_scaled": self._cut}

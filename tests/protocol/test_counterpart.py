@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.hostile import edited
 from support.sessions import exchange, refusal
 
 import geomdp as g
@@ -19,6 +21,7 @@ from geomdp.protocol.schema import Integer, Integers, Schema, symmetric
 from geomdp.protocol.script import Turn, attend, drive, play
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Setting
+from geomdp.testers.elimination import HalfspaceElimination
 from geomdp.testers.histogram import OneWay, TwoHistograms
 from geomdp.testers.interior_point import InteriorPoint
 from geomdp.testers.localised import Localised
@@ -27,6 +30,7 @@ from geomdp.testers.prefix_search import PrefixSearch
 from geomdp.testers.tilted import OneWayTilted, TwoTilted
 
 AXIS = g.Domain.grid([("x", 0, 1, 5)])
+NINE = g.Domain.grid([("x", 0, 1, 9)])
 N = 40
 
 
@@ -35,33 +39,44 @@ def setting(n=N, labels="mixed", domain=AXIS, epsilon=1, **more):
     return Setting(domain, n, n, Fraction(epsilon), labels=labels, classes="thresholds", **more)
 
 
+def eliminated(**more):
+    """Return elimination of the 18 candidates of a line: a round, then the counting finish."""
+    return HalfspaceElimination(Setting(NINE, N, N, Fraction(1)), **more)
+
+
 MAKERS = {
-    "two-histograms": lambda: TwoHistograms(setting()),
-    "one-way": lambda: OneWay(setting()),
-    "one-way-tilted": lambda: OneWayTilted(setting()),
-    "two-tilted": lambda: TwoTilted(setting()),
+    kind.name: lambda kind=kind: kind(setting()) for kind in (TwoHistograms, OneWay, OneWayTilted, TwoTilted)
+}
+MAKERS |= {
     "localised, whole field": lambda: Localised(setting()),
     "localised, pools": lambda: Localised(setting(3000)),
     "interior-point, disjoint": lambda: InteriorPoint(setting(labels="disjoint")),
     "interior-point, mixed": lambda: InteriorPoint(setting(200)),
+    "median-depth, disjoint": lambda: MedianDepth(setting(900, "disjoint"), digits=(1,)),
+    "median-depth, mixed": lambda: MedianDepth(setting(900)),
+    "prefix-search": lambda: PrefixSearch(setting(900, "disjoint")),
+    "elimination": eliminated,
+    "elimination, retry": lambda: eliminated(retries=1),
+    "elimination, delta": lambda: eliminated(delta="1/1000"),
+    "elimination, paper": lambda: eliminated(constants="paper"),
 }
 
 
 def samples(tester):
     """Return two samples that a threshold fits."""
-    n, disjoint = tester.setting.n, tester.setting.labels == "disjoint"
+    domain, n, disjoint = tester.setting.domain, tester.setting.n, tester.setting.labels == "disjoint"
     half = 0 if disjoint else n // 2
-    left = g.Sample.from_cells(AXIS, [0] * (n - half) + [4] * half, [-1] * (n - half) + [1] * half)
-    right = g.Sample.from_cells(AXIS, [4] * (n - half) + [1] * half, [1] * (n - half) + [-1] * half)
+    left = g.Sample.from_cells(domain, [0] * (n - half) + [4] * half, [-1] * (n - half) + [1] * half)
+    right = g.Sample.from_cells(domain, [4] * (n - half) + [1] * half, [1] * (n - half) + [-1] * half)
     return left, right
 
 
 def other_samples(tester):
     """Return two quite different samples of the same sizes."""
-    n = tester.setting.n
+    domain, n = tester.setting.domain, tester.setting.n
     if tester.setting.labels == "disjoint":
-        return g.Sample.from_cells(AXIS, [3] * n, [-1] * n), g.Sample.from_cells(AXIS, [0] * n, [1] * n)
-    return g.Sample.from_cells(AXIS, [2] * n, [1] * n), g.Sample.from_cells(AXIS, [2] * n, [1] * n)
+        return g.Sample.from_cells(domain, [3] * n, [-1] * n), g.Sample.from_cells(domain, [0] * n, [1] * n)
+    return g.Sample.from_cells(domain, [2] * n, [1] * n), g.Sample.from_cells(domain, [2] * n, [1] * n)
 
 
 def sessions(tester, pair, seed=1):
@@ -94,26 +109,43 @@ def test_sizes_of_frames_tell_nothing(name):
     for seed in range(4):
         for pair in (samples(tester), other_samples(tester)):
             results, frames = exchange(*sessions(tester, pair, 10 * seed))
-            kinds = tuple(m.kind for m in results["Alice"].transcript.messages)
-            pools = [
-                len(m.payload["net"]) for m in results["Alice"].transcript.messages if "net" in m.payload
-            ]
-            seen.setdefault((kinds, *pools), set()).add(tuple(len(frame) for _, frame in frames))
+            # what decides later turns: the number of pools, and a member of a public menu
+            turns = tuple(
+                (m.sender, m.kind, len(m.payload.get("net", ())), m.payload.get("index"))
+                for m in results["Alice"].transcript.messages
+            )
+            seen.setdefault(turns, set()).add(tuple(len(frame) for _, frame in frames))
     assert all(len(sizes) == 1 for sizes in seen.values())
 
 
-def edited(frame, edit):
-    """Return a frame whose content has been changed, at its old size."""
-    told = json.loads(frame)
-    text = edit(told)
-    text = json.dumps(told) if text is None else text
-    return text.encode()[: len(frame)].ljust(len(frame))
+@pytest.mark.parametrize("name", MAKERS)
+def test_turns_are_a_function_of_the_messages(name):
+    """A script that is told the messages of a run, without any party or record, ends with its finding."""
+    tester = MAKERS[name]()
+    for seed in range(4):
+        for pair in (samples(tester), other_samples(tester)):
+            together = tester.converse(*pair, SimSampler(seed), SimSampler(seed + 50))
+            transcript = Transcript(tester.opening())
+            script = tester.script(transcript)
+            ended, message = None, None
+            # what the script itself appends is public and has no turn
+            told = (m for m in together.transcript.messages if m.kind != "localisation")
+            while ended is None:
+                try:
+                    turn = next(script) if message is None else script.send(message)
+                except StopIteration as end:
+                    ended = end.value
+                    continue
+                message = next(told)
+                turn.schema.check(message, turn.sender)
+                transcript.append(message)
+            assert ended == together
 
 
-def _entry(value):
+def _entry(value, at=0):
     def edit(told):
         payload = told["message"]["payload"]
-        key = next(iter(payload))
+        key = list(payload)[at]
         payload[key] = [value, *payload[key][1:]] if isinstance(payload[key], list) else value
 
     return edit
@@ -155,6 +187,9 @@ TAMPERINGS = {
     "null entry": _entry(None),
     "out of range": _entry(10**200),
     "nested entry": _entry([[1]]),
+    "last entry true": _entry(True, -1),
+    "last entry out of range": _entry(10**200, -1),
+    "last entry below range": _entry(-(10**200), -1),
     "short list": lambda told: told["message"].update(payload={k: [] for k in told["message"]["payload"]}),
 }
 
@@ -196,7 +231,17 @@ def json_or_none(frame):
         return None
 
 
-@pytest.mark.parametrize("name", ["one-way", "localised, pools", "interior-point, mixed"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "one-way",
+        "localised, pools",
+        "interior-point, mixed",
+        "median-depth, disjoint",
+        "prefix-search",
+        "elimination",
+    ],
+)
 def test_the_budget_shows_what_was_sent_before_a_refusal(name, monkeypatch):
     """After a refusal the victim's budget is the sum of its own frames' prices, neither more nor less."""
     tester = MAKERS[name]()
@@ -215,7 +260,9 @@ def test_the_budget_shows_what_was_sent_before_a_refusal(name, monkeypatch):
             assert made[victim - 2].budget.spent <= 1
 
 
-@pytest.mark.parametrize("name", ["one-way", "interior-point, mixed"])
+@pytest.mark.parametrize(
+    "name", ["one-way", "interior-point, mixed", "median-depth, disjoint", "prefix-search", "elimination"]
+)
 def test_refusals_do_not_depend_on_records(name):
     """Whatever the victim's records are, the same broken frame is refused by the same words."""
     tester = MAKERS[name]()
@@ -434,6 +481,29 @@ def test_own_sample_must_be_as_planned():
         tester.attend("Curator", samples(tester)[0], SimSampler(0))
 
 
+LONG = Fraction(10**59 + 1, 10**59)  # 121 characters
+KINDS = [TwoHistograms, OneWay, OneWayTilted, TwoTilted, Localised, InteriorPoint, MedianDepth, PrefixSearch]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, HalfspaceElimination], ids=lambda kind: kind.name or kind.__name__)
+def test_a_budget_fits_into_frames_or_is_refused_at_once(kind):
+    """A budget that a session accepts is stated in full by all frames; a longer one meets nobody."""
+
+    def made(epsilon):
+        classes = "halfspaces" if kind is HalfspaceElimination else "thresholds"
+        return kind(Setting(NINE, 1500, 1500, epsilon, labels="disjoint", classes=classes))
+
+    longest = Fraction(10**58 + 1, 10**58)
+    tester = made(longest)
+    results, _ = exchange(*sessions(tester, samples(tester)))
+    spent = results["Bob"].transcript.spent
+    assert 0 < max(spent("Alice"), spent("Bob")) <= longest
+    assert results["Alice"] == results["Bob"]
+    tester = made(LONG)
+    with pytest.raises(CapacityError, match="epsilon"):
+        sessions(tester, samples(tester))
+
+
 EDGES = {
     "tiny epsilon": {"epsilon": "0.000001"},
     "tiny beta": {"beta": Fraction(1, 10**9)},
@@ -447,11 +517,17 @@ EDGES = {
     "large tolerance": {"tolerance": 10**6},
     "disjoint": {"labels": "disjoint"},
 }
-KINDS = [TwoHistograms, OneWay, OneWayTilted, TwoTilted, Localised, InteriorPoint, MedianDepth, PrefixSearch]
+
+
+class Elimination(HalfspaceElimination):
+    """Elimination of the halfspaces that thresholds on a line are among."""
+
+    def __init__(self, setting):
+        super().__init__(replace(setting, classes="halfspaces"))
 
 
 @pytest.mark.parametrize("edge", EDGES)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [*KINDS, Elimination], ids=lambda kind: kind.name or kind.__name__)
 def test_edges_have_defined_behaviour(kind, edge):
     """At every edge a tester runs within its budgets, or says with a reason that it cannot."""
     change = EDGES[edge]

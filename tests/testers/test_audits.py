@@ -20,15 +20,23 @@ from geomdp.privacy.audit import laplace_law, selection_law
 from geomdp.privacy.enclosure import Interval
 from geomdp.privacy.runs import Runs, audit_program, clamp, law_of, rational
 from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
-from geomdp.testers.audits import fields, histograms, interior_point, mechanisms
+from geomdp.protocol.schema import Integer
+from geomdp.protocol.transcript import Message, Transcript
+from geomdp.testers.audits import elimination, fields, histograms, interior_point, mechanisms
 from geomdp.testers.audits.registry import AUDITS, PLANTED, SAMPLED, _named, run, run_all, run_sampled
 from geomdp.testers.crossing import Crossing
+from geomdp.testers.elimination_rounds import Finish
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "audits" / "main.py"
 HALF = rational(Fraction(1, 2), Fraction(1, 8))
 
 
-@pytest.mark.parametrize("name", AUDITS)
+LONG = {f"halfspace-elimination, two rounds and a retry: {name}" for name in ("Alice", "Bob")}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.exhaustive] * (n in LONG)) for n in AUDITS]
+)
 def test_audit(name):
     """The worst exact ratio over neighbours and counterparts is at most e^epsilon, and above its root."""
     row = run(AUDITS[name])
@@ -260,3 +268,49 @@ def test_the_tables_go_between_the_markers(tmp_path, monkeypatch):
     page.write_text("nothing")
     with pytest.raises(SystemExit, match="must hold"):
         script.write_readme(rows, [], [])
+
+
+@pytest.mark.parametrize("suffix", elimination.ABOUT)
+def test_the_tree_of_elimination_is_that_of_its_script(suffix):
+    """Along random histories the audit's turns, menus and prices are those that the script yields."""
+    rng = np.random.default_rng(5)
+    tree = elimination.Protocol("Alice", elimination.ABOUT[suffix][0])
+    ends = {_walk(tree, rng) for _ in range(12)}
+    assert ("Finish" in ends) == (suffix != "-paper")
+
+
+def _walk(tree, rng):
+    """Follow one history through the script and the tree; return how it ended."""
+    history, script = (), tree.tester.script(Transcript({}))
+    asked = next(script)
+    while True:
+        turn, state, step, at, _ = tree.place(history)
+        if isinstance(step, Finish):
+            payload = {"values": [0] * len(state.alive)}
+            for name in ("Alice", "Bob"):
+                message = Message(name, "mistakes", payload, step.epsilon)
+                asked.schema.check(message, name)
+                assert asked.sender == name
+                asked = _sent(script, message)
+            assert (turn, asked) == ("own", None)
+            return "Finish"
+        if asked is None:
+            assert turn == "end"
+            return "end"
+        assert asked.sender == (step.first, step.second)[at]
+        assert turn == ("own" if asked.sender == "Alice" else "other")
+        last = max(1, len(step.menus[asked.sender])) - 1
+        assert asked.schema.entries["index"] == Integer(elimination.BOTTOM, last)
+        index = int(rng.choice([elimination.BOTTOM, rng.integers(0, last + 1)]))
+        payload = {"index": index, "candidates": len(state.alive)}
+        message = Message(asked.sender, "selection", payload, step.stated(index))
+        asked.schema.check(message, asked.sender)
+        history, asked = (*history, index), _sent(script, message)
+
+
+def _sent(script, message):
+    """Return the script's next turn after a message, or None at its end."""
+    try:
+        return script.send(message)
+    except StopIteration:
+        return None

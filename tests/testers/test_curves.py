@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import geomdp as g
-from geomdp import cli, data
+from geomdp import data
 from geomdp.plot.crossover import resolution_plot
 from geomdp.testers.base import Setting
 from geomdp.testers.curves import AXES, Curves, default_values, least_n, resolution_curves
@@ -154,17 +154,14 @@ def test_the_picture_shows_every_curve(lines):
     pyplot.close(figure)
 
 
-def test_plan_draws_its_curves(monkeypatch, capsys, tmp_path):
+def test_plan_draws_its_curves(geomdp, tmp_path):
     """`geomdp plan --plot` writes a picture beside the unchanged answer, and refuses to overwrite inputs."""
     table = tmp_path / "line.json"
     table.write_text(json.dumps({"features": [{"name": "x", "lower": 0, "upper": 1, "levels": 6}]}))
     picture = tmp_path / "p.png"
 
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["geomdp", "plan", "--grid", str(table), *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code or 0, capsys.readouterr().out
+        return geomdp("plan", "--grid", table, *arguments)[:2]
 
     common = ["--n", 300, "--epsilon", 1, "--json"]
     plain = run(*common)

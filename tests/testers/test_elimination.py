@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from fractions import Fraction
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,9 +24,10 @@ from geomdp.privacy.sampler import SecureSampler, SimSampler
 from geomdp.protocol.transcript import Message
 from geomdp.testers import elimination, elimination_rounds
 from geomdp.testers.base import Finding, Setting
-from geomdp.testers.elimination import EliminationParty, HalfspaceElimination, mistakes
+from geomdp.testers.elimination import HalfspaceElimination
 from geomdp.testers.elimination_plan import Cutting, most_listed
 from geomdp.testers.elimination_rounds import Round, State, next_step
+from geomdp.testers.elimination_turns import EliminationParty, after_bottoms, mistakes
 from geomdp.testers.replay import replay
 
 GRID = Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3)])
@@ -318,8 +320,9 @@ def test_next_step_depends_on_public_facts_only() -> None:
     assert (one.menus["Bob"].bits == two.menus["Bob"].bits).all()
 
 
-def test_too_hopeful_assumptions_end_inconclusive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_hopeful_assumptions_end_inconclusive(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Menus assumed far too small leave too little budget: the third outcome, never an overdraft."""
+    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path))  # no table of the right assumptions, and none left
     hopeful = (Cutting(Fraction(51, 100), 1),)
     monkeypatch.setattr(elimination, "first_menus", lambda domain, progress: hopeful)
     tester = HalfspaceElimination(Setting(GRID, N, N, Fraction(1)), guarantee="unless-inconclusive")
@@ -357,7 +360,7 @@ class _Adversary:
             step, verdict = self.tester.next_step(menus, state)
             if not isinstance(step, Round):
                 return "finish" if step is not None else verdict
-            again = elimination.after_bottoms(step, state)
+            again = after_bottoms(step, state)
             if again is not None and self.rng.random() < 0.3:
                 left = {name: state.left[name] - step.price for name in state.left}
                 state = State(again.alive, left, again.risk, again.rounds, again.lives)

@@ -18,9 +18,10 @@ from geomdp.geometry.containers import build
 from geomdp.privacy.audit import neighbour_pairs, selection_law
 from geomdp.privacy.sampler import SecureSampler, SimSampler
 from geomdp.testers.base import Setting
-from geomdp.testers.elimination import HalfspaceElimination, mistakes
+from geomdp.testers.elimination import HalfspaceElimination
 from geomdp.testers.elimination_delta import delta_bound, elimination_plan, exponential, rho_for
 from geomdp.testers.elimination_plan import round_cost
+from geomdp.testers.elimination_turns import mistakes
 from geomdp.testers.replay import replay
 
 ONE, MILLIONTH = Fraction(1), Fraction(1, 10**6)

@@ -16,7 +16,6 @@ from geomdp.geometry.containers import MOST_LISTED
 from geomdp.geometry.levels import level_cells
 from geomdp.geometry.subsets import cover_pairs, halfspace_subsets
 from geomdp.privacy.law import dlap_sum_sf
-from geomdp.testers.elimination import mistakes
 from geomdp.testers.elimination_plan import (
     GRAIN,
     Calibration,
@@ -32,6 +31,7 @@ from geomdp.testers.elimination_plan import (
     round_logs,
     two_laplace_sf,
 )
+from geomdp.testers.elimination_turns import mistakes
 
 ONE, TENTH = Fraction(1), Fraction(1, 10)
 #: Dichotomies of the 16 x 16 grid with bias.

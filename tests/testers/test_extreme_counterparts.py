@@ -6,16 +6,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from support.hostile import MODES, hostile
 
 import geomdp as g
 from geomdp.core.errors import ProtocolError
 from geomdp.privacy.sampler import SimSampler
 from geomdp.protocol.channel import Channel
 from geomdp.protocol.party import within
-from geomdp.protocol.schema import Integer
-from geomdp.protocol.script import Turn
-from geomdp.protocol.transcript import PARTIES, Message, Transcript
-from geomdp.testers.base import Setting
+from geomdp.protocol.transcript import PARTIES, Transcript
+from geomdp.testers.base import Setting, Tester
+from geomdp.testers.curator import Curator
+from geomdp.testers.elimination import HalfspaceElimination
 from geomdp.testers.hats import HatField
 from geomdp.testers.histogram import OneWay, TwoHistograms, best_agreement, crowded, largest_entry
 from geomdp.testers.interior_point import InteriorPoint
@@ -45,6 +46,11 @@ def grid(n=N):
     return Setting(GRID, n, n, EPSILON)
 
 
+def lines(places):
+    """Return halfspaces on a line."""
+    return Setting(g.Domain.grid([("x", 0, 1, places)]), N, N, EPSILON)
+
+
 def hats(setting):
     """Return the one-way tester with a law of a large unit."""
     return OneWayTilted(setting, law=HatField(GRID, "halfspaces", EPSILON, 2, draws=2000))
@@ -66,13 +72,10 @@ MAKERS = {
     "interior-point": lambda: InteriorPoint(line()),
     "median-depth": lambda: MedianDepth(line(10**4)),
     "prefix-search": lambda: PrefixSearch(line(10**4)),
+    "elimination": lambda: HalfspaceElimination(lines(17)),
+    "elimination, retry": lambda: HalfspaceElimination(lines(17), retries=1),
+    "elimination, paper": lambda: HalfspaceElimination(lines(4), constants="paper"),
     "certified-histograms": lambda: CertifiedHistograms(grid(), time_limit=0.5),
-}
-#: Entry i of a hostile list.
-MODES = {
-    "all high": lambda entry, i: entry.high,
-    "all low": lambda entry, i: entry.low,
-    "alternating": lambda entry, i: (entry.low, entry.high)[i % 2],
 }
 
 
@@ -89,20 +92,10 @@ def test_every_scripted_tester_is_listed():
     kinds = {kind for kind in subclasses(ScriptedTester) if not kind.__name__.startswith("_")}
     kinds -= {SyntheticTester}
     known = {OneWay, TwoHistograms, OneWayTilted, TwoTilted, Localised, RaySketch, MWEM, NetMechanism}
-    known |= {InteriorPoint, MedianDepth, PrefixSearch, CertifiedHistograms}
+    known |= {InteriorPoint, MedianDepth, PrefixSearch, HalfspaceElimination, CertifiedHistograms}
     assert {k.__name__ for k in kinds if k.__module__.startswith(("geomdp", "lp_gadgets"))} <= {
         k.__name__ for k in known
     } | {"FieldTester", "BlockTester"}
-
-
-def hostile(turn: Turn, mode) -> Message:
-    """Return the message at one end of a turn's schema."""
-    schema, payload = turn.schema, {}
-    for key, entry in schema.entries.items():
-        whole = isinstance(entry, Integer)
-        payload[key] = mode(entry, 0) if whole else [mode(entry, i) for i in range(entry.length)]
-    price = schema.epsilon(payload) if callable(schema.epsilon) else schema.epsilon
-    return Message(turn.sender, schema.kind, payload, price)
 
 
 def records(tester, choice):
@@ -173,6 +166,38 @@ def test_no_noise_is_too_large_to_be_sent(name):
     tester = MAKERS[name]()
     for victim in PARTIES:
         face(tester, victim, records(tester, "spread"), MODES["all high"], Loud(1))
+
+
+def test_every_tester_runs_as_two_sessions():
+    """Whatever needs no third party that sees all data is a script that each party can attend alone."""
+    kinds = [kind for kind in subclasses(Tester) if kind.__module__.startswith(("geomdp", "lp_gadgets"))]
+    assert [kind.name for kind in kinds if not issubclass(kind, ScriptedTester)] == ["curator"]
+    assert Curator.trusted
+
+
+class Fixed(SimSampler):
+    """Selections that look at no score: a party's own turns are the same for all records."""
+
+    def permute_and_flip(self, scores, scale):
+        """Return the last place: bottom, or "unstable"."""
+        return len(scores) - 1
+
+    def permute_and_flip_groups(self, sizes, scores, scale):
+        """Return the first member of the last group."""
+        return max(i for i, size in enumerate(sizes) if size), 0
+
+
+@pytest.mark.parametrize("victim", PARTIES)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", ["elimination", "elimination, retry", "median-depth", "prefix-search"])
+def test_a_changed_record_changes_no_turn_after_equal_choices(name, mode, victim):
+    """Neighbours that choose alike send the same kinds at the same prices, to any extreme field."""
+    tester = MAKERS[name]()
+    views = {
+        face(tester, victim, records(tester, choice), MODES[mode], Fixed(3))
+        for choice in ("one cell +", "one other")
+    }
+    assert len(views) == 1
 
 
 @pytest.mark.parametrize("name", ["one-way, line", "one-way-tilted, grid", "one-way-tilted, hats"])

@@ -5,11 +5,23 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import binom
+from support.fields import (
+    BETA,
+    GRID,
+    RECORDS,
+    TINY_SETTING,
+    assert_rarely_wrong,
+    assert_true_without_noise,
+    audit_three_answers,
+    random_sample,
+    standard,
+    tiny,
+)
 from support.samplers import RecordingSampler
 
 import geomdp as g
 from geomdp.geometry.arrangement import dichotomies
-from geomdp.privacy.audit import audit_protocol, laplace_law, neighbour_pairs, selection_law, worst_log_ratio
+from geomdp.privacy.audit import laplace_law, neighbour_pairs, selection_law, worst_log_ratio
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.enclosure import Interval
 from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
@@ -25,27 +37,14 @@ from geomdp.testers.histogram import (
 )
 from geomdp.testers.histogram_law import Calibration, FieldNoise
 
-GRID = g.Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
 AXIS = g.Domain.grid([("x", 0, 1, 6)])
-BETA = Fraction(1, 10)
-
-
-def _setting(domain=GRID, n=400, **more):
-    return Setting(domain, n, n, Fraction(1), BETA, **more)
-
-
-def _random_sample(domain, n, seed, flip=0.1):
-    rng = np.random.default_rng(seed)
-    cells = rng.integers(0, domain.m, n)
-    labels = np.where(domain.points[cells] @ rng.integers(-4, 5, domain.d) >= 0, 1, -1)
-    return g.Sample.from_cells(domain, cells, np.where(rng.random(n) < flip, -labels, labels))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_best_agreement_is_the_maximum_over_all_dichotomies(seed):
     """max_h <h, v> by opt_H of |v| equals the maximum over the listed dichotomies."""
     v = np.random.default_rng(seed).integers(-9, 10, GRID.m)
-    value, classifier = best_agreement(_setting(), v)
+    value, classifier = best_agreement(standard(), v)
     assert value == max(dichotomies(GRID).signs.astype(int) @ v)
     assert value == int(classifier.predict(GRID.points).astype(int) @ v)
 
@@ -55,32 +54,20 @@ def test_best_agreement_is_the_maximum_over_all_dichotomies(seed):
 @pytest.mark.parametrize("seed", range(6))
 def test_without_noise_every_interval_holds_its_truth(tester, domain, classes, seed):
     """With zero noise the verdict is right and each interval contains what it estimates."""
-    S_A, S_B = (_random_sample(domain, 400, 10 * seed + i, flip=0.2 * (seed % 2)) for i in (0, 1))
-    solve = g.opt_halfspace if classes == "halfspaces" else g.opt_threshold
-    pooled, a, b = solve(S_A, S_B).upper, solve(S_A).upper, solve(S_B).upper
-    T = tester(_setting(domain, classes=classes))
-    still = RecordingSampler()
-    finding = T.converse(S_A, S_B, still, still)
-    assert finding.opt_interval[0] <= pooled <= finding.opt_interval[1]
-    assert finding.party_intervals["Alice"][0] <= a <= finding.party_intervals["Alice"][1]
-    assert finding.party_intervals["Bob"][0] <= b <= finding.party_intervals["Bob"][1]
-    assert finding.gap_interval[0] <= pooled - a - b <= finding.gap_interval[1]
-    assert finding.verdict == ("Far" if pooled >= T.resolution else finding.verdict)
-    assert finding.verdict == ("Match" if pooled == 0 else finding.verdict)
-    assert finding.classifier.mistakes(S_A + S_B) == pooled
+    assert_true_without_noise(tester(standard(domain, classes=classes)), seed)
 
 
 @pytest.mark.parametrize("tester", [OneWay, TwoHistograms])
 def test_tolerance_moves_the_resolution_by_itself(tester):
     """t(t0) = t0 + t(0): the cut moves by t0 and the noise stays."""
-    base = tester(_setting()).resolution
-    assert [tester(_setting(tolerance=t0)).resolution - base for t0 in (1, 7, 50)] == [1, 7, 50]
+    base = tester(standard()).resolution
+    assert [tester(standard(tolerance=t0)).resolution - base for t0 in (1, 7, 50)] == [1, 7, 50]
 
 
 def test_the_certified_order_of_the_testers():
     """Simulation never certifies less than the union bound here, and one field beats two."""
     table = {
-        (T.name, s): T(_setting(), simulated=s).resolution for T in (OneWay, TwoHistograms) for s in (0, 1)
+        (T.name, s): T(standard(), simulated=s).resolution for T in (OneWay, TwoHistograms) for s in (0, 1)
     }
     assert table["one-way", 1] <= table["one-way", 0] < table["two-histograms", 0]
     assert table["one-way", 1] < table["two-histograms", 1] <= table["two-histograms", 0]
@@ -113,32 +100,14 @@ def test_fresh_noise_respects_the_certified_quantiles(classes):
 @pytest.mark.parametrize("conflict", [False, True])
 def test_simulated_failures_stay_below_beta(tester, conflict):
     """In 150 seeded runs the verdict is wrong, and the interval misses, at most as often as promised."""
-    T = tester(_setting(n=300), simulated=True)
-    half = GRID.m // 2
-    left = g.Sample.from_counts(GRID, [300 if i == 5 else 0 for i in range(GRID.m)], [0] * GRID.m)
-    k = T.resolution if conflict else 0
-    right = g.Sample.from_counts(
-        GRID,
-        [0 if i != half else 300 - k for i in range(GRID.m)],
-        [k if i == 5 else 0 for i in range(GRID.m)],
-    )
-    opt = g.opt_halfspace(left, right).upper
-    assert opt == k
-    wrong = missed = 0
-    for seed in range(150):
-        alice, bob = SimSampler(seed).spawn(2)
-        finding = T.converse(left, right, alice, bob)
-        wrong += finding.verdict != ("Far" if conflict else "Match")
-        missed += not finding.opt_interval[0] <= opt <= finding.opt_interval[1]
-    assert wrong <= binom.ppf(1 - 1e-9, 150, 0.1)
-    assert missed <= binom.ppf(1 - 1e-9, 150, 0.1)
+    assert_rarely_wrong(tester(standard(n=300), simulated=True), conflict, 150)
 
 
 @pytest.mark.parametrize("tester", [OneWay, TwoHistograms])
 def test_budgets_are_spent_exactly(tester):
     """Each party spends at most epsilon, exactly accounted, from the secure source."""
     setting = Setting(GRID, 50, 50, Fraction(1, 3))
-    S = _random_sample(GRID, 50, 3)
+    S = random_sample(GRID, 50, 3)
     finding = tester(setting).converse(S, S, SecureSampler(), SecureSampler())
     for party in ("Alice", "Bob"):
         assert finding.transcript.spent(party) == Fraction(1, 3)
@@ -146,18 +115,10 @@ def test_budgets_are_spent_exactly(tester):
 
 # ---- exact audits: the statistics and scales are taken from the code that runs, the laws are exact ----
 
-TINY = g.Domain.grid([("x", 0, 1, 2)])
-RECORDS = [(x, y) for x in (0, 1) for y in (-1, 1)]
-TINY_SETTING = Setting(TINY, 2, 2, Fraction(1), classes="thresholds")
-
-
-def _tiny(data):
-    return g.Sample.from_cells(TINY, [x for x, _ in data], [y for _, y in data])
-
 
 def _histogram_law(data, scale_factor=1):
     still = RecordingSampler()
-    party = HistogramParty("Alice", _tiny(data), still, Budget(Fraction(1)))
+    party = HistogramParty("Alice", tiny(data), still, Budget(Fraction(1)))
     centers = party.histogram(Transcript({}), TINY_SETTING).payload["net"]
     r = Interval.exp_neg(scale_factor / still.scales[0])
     first, second = (laplace_law(c, r, -4, 4) for c in centers)
@@ -180,7 +141,7 @@ def test_audit_catches_a_histogram_with_half_the_noise():
 def _answer_law(data, history, bug=None):
     """The law of Bob's next message: his own code gives the statistic and the scale."""
     still = RecordingSampler()
-    bob = Minimiser("Bob", _tiny(data), still, Budget(Fraction(1)))
+    bob = Minimiser("Bob", tiny(data), still, Budget(Fraction(1)))
     transcript = Transcript({})
     transcript.append(Message("Alice", "noisy histogram", {"net": list(history[0])}, Fraction(0)))
     step = len(history) - 1
@@ -197,12 +158,8 @@ def _answer_law(data, history, bug=None):
 
 
 def _audit_bob(bug=None):
-    return audit_protocol(
-        lambda data, history: _answer_law(data, history, bug),
-        neighbour_pairs(RECORDS, 2),
-        turn=lambda history: ("other", "own", "own", "own", "end")[len(history)],
-        alphabet=lambda history: [(0, 0), (2, -2), (-2, 2), (1, 1), (-3, 0)],
-        state=lambda history: (history[:1], len(history)),
+    return audit_three_answers(
+        lambda data, history: _answer_law(data, history, bug), [(0, 0), (2, -2), (-2, 2), (1, 1), (-3, 0)]
     )
 
 
@@ -248,7 +205,7 @@ def test_an_absurd_histogram_is_refused_whatever_bob_holds(net):
     """A refusal depends on the counterpart's message and public numbers only, never on Bob's records."""
     errors = set()
     for data in ([(0, 1), (0, -1)], [(0, 1), (0, 1)], [(1, -1), (1, -1)]):
-        bob = Minimiser("Bob", _tiny(data), RecordingSampler(), Budget(Fraction(1)))
+        bob = Minimiser("Bob", tiny(data), RecordingSampler(), Budget(Fraction(1)))
         transcript = Transcript({})
         transcript.append(Message("Alice", "noisy histogram", {"net": net}, Fraction(0)))
         with pytest.raises(g.ProtocolError) as caught:
@@ -262,7 +219,7 @@ def test_the_largest_histogram_is_answered_for_every_neighbour():
     top = largest_entry(TINY_SETTING)
     answers = []
     for data in ([(0, 1), (0, -1)], [(0, 1), (0, 1)], [(1, -1), (0, 1)]):
-        bob = Minimiser("Bob", _tiny(data), RecordingSampler(), Budget(Fraction(1)))
+        bob = Minimiser("Bob", tiny(data), RecordingSampler(), Budget(Fraction(1)))
         transcript = Transcript({})
         transcript.append(Message("Alice", "noisy histogram", {"net": [top, -top]}, Fraction(0)))
         answers.append(bob.minimum(transcript, TINY_SETTING, Fraction(1, 2)).payload["doubled"])

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from geomdp import Domain, Sample, cli, plan
+from geomdp import Domain, Sample, plan
 from geomdp.core.errors import ArgumentError, BudgetError, InfeasibleError
 from geomdp.privacy.ledger import Ledger, Session
 from geomdp.privacy.ledger_file import LedgerError
@@ -230,22 +230,19 @@ def test_other_public_parameters_are_another_request(row, ledgers):
 
 
 @pytest.fixture
-def assess(tmp_path, monkeypatch, capsys):
+def assess(tmp_path, geomdp):
     """Run `geomdp assess` on two small tables: (exit code, JSON or None, stderr)."""
     grid, table = tmp_path / "grid.json", tmp_path / "t.csv"
     grid.write_text(json.dumps(LINE.to_dict()), encoding="utf-8")
     rows = [f"{age},{'old' if age > 45 else 'young'}" for age in range(0, 90, 6) for _ in range(60)]
     table.write_text("age,who\n" + "\n".join(rows) + "\n", encoding="utf-8")
     shutil.copy(table, tmp_path / "u.csv")
-    command = ["geomdp", "assess", str(table), str(tmp_path / "u.csv"), "--grid", str(grid)]
+    command = ["assess", table, tmp_path / "u.csv", "--grid", grid]
     command += ["--label", "who", "--positive", "old", "--guarantee", "analytic", "--json"]
 
     def run(*tail):
-        monkeypatch.setattr("sys.argv", [*command, *map(str, tail)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, json.loads(out) if out else None, err
+        code, out, err = geomdp(*command, *tail)
+        return code, json.loads(out) if out else None, err
 
     return run
 
@@ -269,7 +266,7 @@ def test_the_command_line_keeps_ledgers(assess, tmp_path):
 
 
 @pytest.fixture
-def two_questions(tmp_path, monkeypatch, capsys):
+def two_questions(tmp_path, geomdp):
     """Run `geomdp assess` on tables with two label columns: l1 agrees, l2 is turned round in one of them."""
     for name in "ab":
         rows = ["x,l1,l2"]
@@ -283,16 +280,13 @@ def two_questions(tmp_path, monkeypatch, capsys):
         (tmp_path / f"g{number}.json").write_text(json.dumps(D.to_dict()), encoding="utf-8")
 
     def run(tables, owners, *tail, grid="g0", label="l1", positive="yes"):
-        words = ["geomdp", "assess", *(str(tmp_path / f"{t}.csv") for t in tables)]
-        words += ["--grid", str(tmp_path / f"{grid}.json"), "--label", label, "--positive", positive]
+        words = ["assess", *(tmp_path / f"{t}.csv" for t in tables)]
+        words += ["--grid", tmp_path / f"{grid}.json", "--label", label, "--positive", positive]
         words += ["--epsilon", "1", "--beta", "1e-6", "--force-uncertified", "--json"]
         for option, owner in zip(("--ledger-a", "--ledger-b"), owners, strict=True):
-            words += [option, str(tmp_path / f"{owner}.ledger")] if owner else []
-        monkeypatch.setattr("sys.argv", [*words, *map(str, tail)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, json.loads(out) if out else None, err
+            words += [option, tmp_path / f"{owner}.ledger"] if owner else []
+        code, out, err = geomdp(*words, *tail)
+        return code, json.loads(out) if out else None, err
 
     return run
 

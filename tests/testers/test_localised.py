@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 from support.samplers import RecordingSampler
+from support.sessions import exchange, refusal
 
 import geomdp as g
 from geomdp.core.errors import ArgumentError, ProtocolError
@@ -158,20 +159,54 @@ def test_no_candidate_means_far_and_alice_keeps_her_budget():
 
 @pytest.mark.parametrize("party", ["alice_accepts", "bob_accepts"])
 def test_either_party_may_stop_before_alice_spends(party):
-    """A party that declines the certified t(C) ends the run Inconclusive; Alice has spent nothing."""
-    shown = []
-
-    def decline(found):
-        shown.append(found)
-        return False
-
+    """A party that accepts less than t(C) ends the run Inconclusive; Alice has spent nothing."""
     S = _uniform(GRID, 400, 1, np.array([2, 1, -4]))
-    finding = Localised(_setting(), **{party: decline}).converse(S, S, *SimSampler(1).spawn(2))
-    assert finding.verdict == "Inconclusive"
-    assert (finding.transcript.spent("Alice"), finding.transcript.spent("Bob")) == (0, Fraction(7, 10))
-    facts = finding.transcript.last("localisation").payload
-    assert isinstance(shown[0], Localisation)
-    assert facts["resolution"] == shown[0].resolution <= 40
+
+    def run(**rules):
+        return Localised(_setting(), **rules).converse(S, S, *SimSampler(1).spawn(2))
+
+    t = run().transcript.last("localisation").payload["resolution"]
+    assert 0 < t <= 40
+    stopped = run(**{party: t - 1})
+    assert stopped.verdict == "Inconclusive"
+    assert (stopped.transcript.spent("Alice"), stopped.transcript.spent("Bob")) == (0, Fraction(7, 10))
+    assert stopped.transcript.last("localisation").payload["resolution"] == t
+    gone = run(**{party: t})
+    assert gone.verdict == "Match"
+    assert (gone.transcript.spent("Alice"), gone.transcript.spent("Bob")) == (1, 1)
+
+
+@pytest.mark.parametrize("theirs", [{}, {"alice_accepts": 29}, {"bob_accepts": 30}, {"coarse": "1/2"}])
+def test_rules_that_differ_are_refused_at_the_hello(theirs):
+    """Parties that would stop at different t(C) refuse each other before either has sent anything else."""
+    S = _uniform(GRID, 400, 1, np.array([2, 1, -4]))
+    rules = ({"alice_accepts": 30}, theirs)
+    alice, bob = (Localised(_setting(), **rule) for rule in rules)
+    hellos = [next(t.attend(n, S, SimSampler(0))) for t, n in ((alice, "Alice"), (bob, "Bob"))]
+    for tester, name, hello in ((alice, "Alice", hellos[1]), (bob, "Bob", hellos[0])):
+        text, sent = refusal(tester.attend(name, S, SimSampler(1)), [hello])
+        assert "Both parties must plan the same run" in text
+        assert "'accepts'" in text
+        assert len(sent) == 1
+    with pytest.raises(ProtocolError, match="'accepts'"):
+        exchange(alice.attend("Alice", S, SimSampler(2)), bob.attend("Bob", S, SimSampler(3)))
+
+
+@pytest.mark.parametrize("most", [0, 10**6])
+def test_equal_rules_meet(most):
+    """Two sessions with one rule end with one transcript, whether the rule stops the run or not."""
+    S = _uniform(GRID, 400, 1, np.array([2, 1, -4]))
+    T = Localised(_setting(), bob_accepts=most)
+    results, _ = exchange(T.attend("Alice", S, SimSampler(2)), T.attend("Bob", S, SimSampler(3)))
+    assert results["Alice"].verdict == results["Bob"].verdict == ("Match" if most else "Inconclusive")
+    assert results["Alice"].transcript == results["Bob"].transcript
+
+
+@pytest.mark.parametrize("most", [-1, 1.5, True, "30"])
+def test_rules_are_integers(most):
+    """What a party accepts is a number that both can state."""
+    with pytest.raises(ArgumentError, match="alice_accepts"):
+        Localised(_setting(), alice_accepts=most)
 
 
 @pytest.mark.parametrize("n", [10, 3000])

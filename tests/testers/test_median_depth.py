@@ -6,7 +6,7 @@ from functools import cache
 from itertools import combinations_with_replacement, islice, pairwise, product
 
 import pytest
-from support.apart import assert_same_apart
+from support.blocks import assert_match_for_free, assert_same_apart
 
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, BudgetError, ProtocolError
@@ -733,10 +733,7 @@ class TestProtocol:
 
     def test_too_few_records_match_for_free(self):
         """Below the resolution the answer is Match, and nothing is spent."""
-        tester = MedianDepth(setting(20, 5))
-        S = Sample.from_cells(Domain.line(M), [9] * 5, [-1] * 5)
-        finding = tester.converse(S, S, SimSampler(0), SimSampler(1))
-        assert (finding.verdict, finding.transcript.messages, finding.opt_interval) == ("Match", [], (0, 5))
+        assert_match_for_free(MedianDepth(setting(20, 5)))
 
     def test_broken_promise_runs_too(self):
         """Labels that break the promise run to an end: privacy never relies on the promise."""

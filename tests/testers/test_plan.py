@@ -231,3 +231,30 @@ def test_menus_of_many_candidates_are_measured_only_when_asked(monkeypatch):
     measured = HalfspaceElimination(setting, guarantee="unless-inconclusive")
     assert measured.resolution is not None
     assert HalfspaceElimination(setting, **fields).resolution == measured.resolution
+
+
+@pytest.mark.parametrize(
+    ("domain", "thorough"), [(AXIS, True), (SQUARE, True), (SQUARE, False), (LONG, False)]
+)
+@pytest.mark.parametrize("cold", [True, False])
+def test_progress_runs_once_over_all_rows(domain, thorough, cold, monkeypatch, tmp_path):
+    """The fraction done rises strictly from 0 to 1, whatever is on the disk already."""
+    if cold:
+        monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path))
+    told = []
+    g.plan(domain, n=300, epsilon=1, thorough=thorough, progress=told.append)
+    assert all(a < b for a, b in pairwise(told))
+    assert (told[0], told[-1]) == (0, 1)
+
+
+def test_a_plan_says_what_thorough_would_add(monkeypatch):
+    """A default plan names the rows that it leaves out or leaves open; a thorough one has nothing to add."""
+    from geomdp.testers import elimination
+
+    monkeypatch.setattr(elimination, "MOST_MEASURED", 100)
+    made = g.plan(SQUARE, n=2000, epsilon="1.9")
+    assert "halfspace-elimination, unless-inconclusive" in made.left_out
+    assert "tilted" in made.left_out
+    assert made.to_dict()["left_out"] == made.left_out
+    assert g.plan(AXIS, n=300, epsilon=1, thorough=True).left_out == ""
+    assert g.plan(LONG, n=300, epsilon=1).left_out == ""

@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 from support.samplers import RecordingSampler
 
 import geomdp as g
-from geomdp import cli, data
+from geomdp import data
 from geomdp.privacy.binomial import clopper_pearson
 from geomdp.privacy.sampler import SimSampler
 from geomdp.testers.base import Setting
@@ -219,17 +220,9 @@ def test_only_histogram_testers_have_a_law():
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    """Run the command line in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["geomdp", "power", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
+def command(geomdp):
+    """Run `geomdp power`: (exit code, stdout, stderr)."""
+    return partial(geomdp, "power")
 
 
 def test_the_command_simulates_and_draws(command, tmp_path):

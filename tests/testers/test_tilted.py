@@ -10,6 +10,19 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
+from support.fields import (
+    BETA,
+    GRID,
+    RECORDS,
+    TINY,
+    TINY_SETTING,
+    assert_rarely_wrong,
+    assert_true_without_noise,
+    audit_three_answers,
+    random_sample,
+    standard,
+    tiny,
+)
 from support.samplers import RecordingSampler
 
 import geomdp as g
@@ -18,7 +31,7 @@ from geomdp.geometry.arrangement import dichotomies
 from geomdp.opt.sup import grid_schedule, sup_field
 from geomdp.privacy import _tilt_kernels as _privacy_kernels
 from geomdp.privacy import tilt
-from geomdp.privacy.audit import audit_protocol, laplace_law, neighbour_pairs, selection_law
+from geomdp.privacy.audit import laplace_law, neighbour_pairs, selection_law
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.enclosure import Interval
 from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
@@ -39,10 +52,8 @@ from geomdp.testers.suprema import supremum_of
 from geomdp.testers.tilted import Budgets, FieldAnswerer, FieldHolder, OneWayTilted, TwoTilted
 from geomdp.testers.tilted_law import TiltedField
 
-GRID = g.Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
 BOX = g.Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3), ("z", 0, 1, 2)])
 AXIS = g.Domain.grid([("x", 0, 1, 5)])
-BETA = Fraction(1, 10)
 
 
 # ---- the exact sampler ----
@@ -395,36 +406,13 @@ class _Still:
         return self.unit * self.base.draw(sampler, size, progress)
 
 
-def _setting(domain=GRID, n=400, **more):
-    return Setting(domain, n, n, Fraction(1), BETA, **more)
-
-
-def _sample(domain, n, seed, flip=0.1):
-    rng = np.random.default_rng(seed)
-    cells = rng.integers(0, domain.m, n)
-    labels = np.where(domain.points[cells] @ rng.integers(-4, 5, domain.d) >= 0, 1, -1)
-    return g.Sample.from_cells(domain, cells, np.where(rng.random(n) < flip, -labels, labels))
-
-
 @pytest.mark.parametrize("unit", [1, 7])
 @pytest.mark.parametrize(("domain", "classes"), [(GRID, "halfspaces"), (AXIS, "thresholds")])
 @pytest.mark.parametrize("seed", range(4))
 def test_without_noise_every_interval_holds_its_truth(domain, classes, seed, unit):
     """With zero noise, in any unit, the verdict is right and each interval contains what it estimates."""
-    S_A, S_B = (_sample(domain, 400, 10 * seed + i, flip=0.2 * (seed % 2)) for i in (0, 1))
-    solve = g.opt_halfspace if classes == "halfspaces" else g.opt_threshold
-    pooled, a, b = solve(S_A, S_B).upper, solve(S_A).upper, solve(S_B).upper
     law = _Still(TiltedField(domain, classes, Fraction(1), Fraction(1, 5), 2000), unit)
-    T = OneWayTilted(_setting(domain, classes=classes), law=law)
-    still = RecordingSampler()
-    finding = T.converse(S_A, S_B, still, still)
-    assert finding.opt_interval[0] <= pooled <= finding.opt_interval[1]
-    assert finding.party_intervals["Alice"][0] <= a <= finding.party_intervals["Alice"][1]
-    assert finding.party_intervals["Bob"][0] <= b <= finding.party_intervals["Bob"][1]
-    assert finding.gap_interval[0] <= pooled - a - b <= finding.gap_interval[1]
-    assert finding.verdict == ("Far" if pooled >= T.resolution else finding.verdict)
-    assert finding.verdict == ("Match" if pooled == 0 else finding.verdict)
-    assert finding.classifier.mistakes(S_A + S_B) == pooled
+    assert_true_without_noise(OneWayTilted(standard(domain, classes=classes), law=law), seed)
 
 
 def test_tilting_beats_plain_noise_and_tolerance_only_shifts():
@@ -433,10 +421,10 @@ def test_tilting_beats_plain_noise_and_tolerance_only_shifts():
 
     domain = g.Domain.grid([("x", 0, 1, 8), ("y", 0, 1, 8)])
     law = TiltedField(domain, "halfspaces", Fraction(1), Fraction(1, 10), 3000)
-    base = OneWayTilted(_setting(domain), law=law).resolution
-    assert base < OneWay(_setting(domain), simulated=True).resolution
-    assert TwoTilted(_setting()).resolution <= TwoHistograms(_setting(), simulated=True).resolution
-    assert [OneWayTilted(_setting(domain, tolerance=t0), law=law).resolution - base for t0 in (1, 9)] == [
+    base = OneWayTilted(standard(domain), law=law).resolution
+    assert base < OneWay(standard(domain), simulated=True).resolution
+    assert TwoTilted(standard()).resolution <= TwoHistograms(standard(), simulated=True).resolution
+    assert [OneWayTilted(standard(domain, tolerance=t0), law=law).resolution - base for t0 in (1, 9)] == [
         1,
         9,
     ]
@@ -444,10 +432,10 @@ def test_tilting_beats_plain_noise_and_tolerance_only_shifts():
 
 def test_the_larger_budget_holds_the_field():
     """With unequal budgets the field comes from the larger one, each spends its own, and t falls."""
-    setting = _setting(n=300)
+    setting = standard(n=300)
     T = OneWayTilted(setting, epsilon_bob=2)
     assert T.resolution < OneWayTilted(setting).resolution
-    S = _sample(GRID, 300, 3)
+    S = random_sample(GRID, 300, 3)
     transcript = T.converse(S, S, SecureSampler(), SecureSampler()).transcript
     assert transcript.last("noisy field").sender == "Bob"
     assert (transcript.spent("Alice"), transcript.spent("Bob")) == (1, 2)
@@ -458,21 +446,7 @@ def test_the_larger_budget_holds_the_field():
 @pytest.mark.parametrize("conflict", [False, True])
 def test_simulated_failures_stay_below_beta(tester, conflict):
     """In 80 seeded runs the verdict is wrong, and the interval misses, at most as often as promised."""
-    T = tester(_setting(n=300))
-    k = T.resolution if conflict else 0
-    at = np.arange(GRID.m)
-    left = g.Sample.from_counts(GRID, 300 * (at == 5), 0 * at)
-    right = g.Sample.from_counts(GRID, (300 - k) * (at == 8), k * (at == 5))
-    opt = g.opt_halfspace(left, right).upper
-    assert opt == k
-    wrong = missed = 0
-    for seed in range(80):
-        alice, bob = SimSampler(seed).spawn(2)
-        finding = T.converse(left, right, alice, bob)
-        wrong += finding.verdict != ("Far" if conflict else "Match")
-        missed += not finding.opt_interval[0] <= opt <= finding.opt_interval[1]
-    assert wrong <= binom.ppf(1 - 1e-9, 80, 0.1)
-    assert missed <= binom.ppf(1 - 1e-9, 80, 0.1)
+    assert_rarely_wrong(tester(standard(n=300)), conflict, 80)
 
 
 def test_a_domain_out_of_reach_has_a_reason():
@@ -485,24 +459,17 @@ def test_a_domain_out_of_reach_has_a_reason():
 
 def test_a_malformed_field_is_refused_before_anything_is_spent_on_it():
     """A field of the wrong length, or of other values, is a ProtocolError."""
-    bob = FieldAnswerer("Bob", _sample(GRID, 50, 1), RecordingSampler(), Budget(Fraction(1)))
+    bob = FieldAnswerer("Bob", random_sample(GRID, 50, 1), RecordingSampler(), Budget(Fraction(1)))
     for payload in ({"net": [0] * 15}, {"net": [0.5] * 16}, {"net": [2**60] * 16}, {}):
         transcript = Transcript({})
         transcript.append(Message("Alice", "noisy field", payload, Fraction(0)))
         with pytest.raises(ProtocolError, match="noisy field"):
-            bob.minimum(transcript, _setting(n=50), 1, Fraction(1, 10))
+            bob.minimum(transcript, standard(n=50), 1, Fraction(1, 10))
 
 
 # ---- exact audits of the messages: statistics and scales from the code that runs ----
 
-TINY = g.Domain.grid([("x", 0, 1, 2)])
-RECORDS = [(x, y) for x in (0, 1) for y in (-1, 1)]
-TINY_SETTING = Setting(TINY, 2, 2, Fraction(1), classes="thresholds")
 UNIT = 3
-
-
-def _tiny(data):
-    return g.Sample.from_cells(TINY, [x for x, _ in data], [y for _, y in data])
 
 
 def test_the_field_holder_shifts_by_unit_times_the_net_counts():
@@ -510,7 +477,7 @@ def test_the_field_holder_shifts_by_unit_times_the_net_counts():
     law = _Still(TiltedField(TINY, "thresholds", Fraction(1), Fraction(1, 5)), UNIT)
 
     def center(data):
-        party = FieldHolder("Alice", _tiny(data), RecordingSampler(), Budget(Fraction(1)))
+        party = FieldHolder("Alice", tiny(data), RecordingSampler(), Budget(Fraction(1)))
         return np.array(party.field(Transcript({}), TINY_SETTING, law, Fraction(1)).payload["net"])
 
     moves = [center(a) - center(b) for a, b in neighbour_pairs(RECORDS, 2)]
@@ -521,7 +488,7 @@ def test_the_field_holder_shifts_by_unit_times_the_net_counts():
 @lru_cache
 def _answered(data, field, step, bug):
     still = RecordingSampler()
-    bob = FieldAnswerer("Bob", _tiny(data), still, Budget(Fraction(1)))
+    bob = FieldAnswerer("Bob", tiny(data), still, Budget(Fraction(1)))
     transcript = Transcript({})
     transcript.append(Message("Alice", "noisy field", {"net": list(field)}, Fraction(0)))
     if step == 2:
@@ -538,12 +505,8 @@ def _answered(data, field, step, bug):
 
 
 def _audit_bob(bug=None):
-    return audit_protocol(
-        lambda data, history: _answered(data, history[0], len(history) - 1, bug),
-        neighbour_pairs(RECORDS, 2),
-        turn=lambda history: ("other", "own", "own", "own", "end")[len(history)],
-        alphabet=lambda history: [(0, 0), (6, -6), (1, 2)],
-        state=lambda history: (history[:1], len(history)),
+    return audit_three_answers(
+        lambda data, history: _answered(data, history[0], len(history) - 1, bug), [(0, 0), (6, -6), (1, 2)]
     )
 
 

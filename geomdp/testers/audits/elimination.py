@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 from typing import Any
@@ -18,51 +19,108 @@ from geomdp.privacy.runs import Runs, law_of
 from geomdp.protocol.transcript import Message
 from geomdp.testers.audits.check import Check, Data, Still, sample
 from geomdp.testers.base import Setting
-from geomdp.testers.elimination import (
+from geomdp.testers.elimination import HalfspaceElimination, menus_of
+from geomdp.testers.elimination_rounds import Finish, Round, State
+from geomdp.testers.elimination_turns import (
     BOTTOM,
+    SELECTION,
     EliminationParty,
-    HalfspaceElimination,
     after_bottoms,
-    menus_of,
+    mistakes,
     read_selection,
 )
-from geomdp.testers.elimination_rounds import Finish, Round, State
 
-DOMAIN = Domain([[0, 0, 1], [1, 0, 1], [2, 0, 1], [0, 1, 1], [1, 1, 1]])
-RECORDS = [(x, y) for x in (0, 4) for y in (-1, 1)]
+ONE = Fraction(1)
+
+
+def line(places: int) -> Domain:
+    """Return places 0, 1, ... with the bias, which have two candidates each."""
+    return Domain([[x, 1] for x in range(places)])
+
+
+@dataclass(frozen=True)
+class Run:
+    """What is enumerated: all datasets of some size at some cells of a domain.
+
+    Attributes:
+        domain: the public domain.
+        cells: where records may lie, with either label.
+        n: number of records of a dataset.
+        epsilon: the claim, each party's privacy budget.
+        options: of the tester.
+    """
+
+    domain: Domain
+    cells: Sequence[int]
+    n: int = 1
+    epsilon: Fraction = ONE
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def records(self) -> list[tuple[int, int]]:
+        """Every labelled cell of those listed."""
+        return [(x, y) for x in self.cells for y in (-1, 1)]
+
+
+#: A round, then the counting finish.
+SHORT = Run(Domain([[0, 0, 1], [1, 0, 1], [2, 0, 1], [0, 1, 1], [1, 1, 1]]), (0, 4))
+#: A round that is repeated after two bottoms, then the finish. With n >= 2K both ends of all scores occur.
+AGAIN = Run(line(9), (0,), 10, Fraction(12), {"retries": 1})
+#: Two rounds, either of them repeated after two bottoms, then the finish: a member keeps 17 of 34 candidates.
+LONG = Run(line(17), (8,), 16, Fraction(8), {"retries": 1})
+#: The same at a smaller cap.
+LONG_SMALL = Run(line(17), (8,), 8, Fraction(16), {"retries": 1})
+#: The paper's constants: up to seven rounds, without a finish; each price covers far more than it must.
+PAPER = Run(line(2), (0,), 18, Fraction(50), {"constants": "paper"})
+ABOUT = {
+    "": (SHORT, "rounds, prices and counting finish, whatever the other selects; 20 candidates, 1 record"),
+    ", retry": (
+        AGAIN,
+        "a round, repeated after two bottoms, and the finish; 18 candidates, 10 records of one cell",
+    ),
+    ", two rounds and a retry": (
+        LONG,
+        "two rounds, one repeated after two bottoms, and the finish; 34 candidates, 16 records of one cell",
+    ),
+    "-paper": (PAPER, "all rounds at the paper's constants; 4 candidates, 18 records of one cell"),
+}
 
 
 def checks() -> Iterator[Check]:
     """Yield the audits of this module."""
-    for name in ("Alice", "Bob"):
-        yield Check(
-            f"halfspace-elimination: {name}",
-            "rounds, prices and counting finish, whatever the other selects; 20 candidates, 1 record",
-            Fraction(1),
-            lambda name=name: Protocol(name).audit(),  # type: ignore[misc]
-        )
+    for suffix, (run, about) in ABOUT.items():
+        for name in ("Alice", "Bob"):
+            yield Check(
+                f"halfspace-elimination{suffix}: {name}",
+                about,
+                run.epsilon,
+                lambda name=name, run=run: Protocol(name, run).audit(),  # type: ignore[misc]
+                tight=run is not PAPER,
+            )
 
 
 class Protocol:
     """The transcript tree of one party, driven by the tester's own public functions.
 
     A history lists every message of both parties; the counting finish appears count by count, which is the
-    same law, as its noises are independent.
+    same law, as its noises are independent. Counts come in the order of what the records say about their
+    candidates: two finishes of one price and of candidates that no dataset here tells apart are one state.
 
     Args:
         name: the audited party.
+        run: what is enumerated.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.tester = HalfspaceElimination(Setting(DOMAIN, 1, 1, Fraction(1)))
-        self.menus = menus_of(DOMAIN)
+    def __init__(self, name: str, run: Run = SHORT) -> None:
+        self.name, self.run = name, run
+        self.tester = HalfspaceElimination(Setting(run.domain, run.n, run.n, run.epsilon), **run.options)
+        self.menus = menus_of(run.domain)
 
     def audit(self) -> Audit:
-        """Audit the party over all neighbouring datasets of one record."""
+        """Audit the party over all neighbouring datasets."""
         return audit_protocol(
             self.law,
-            neighbour_pairs(RECORDS, 1),
+            neighbour_pairs(self.run.records, self.run.n),
             turn=lambda history: self.place(history)[0],
             alphabet=lambda history: range(BOTTOM, self._choices(self.place(history)[2])),
             state=lambda history: self.place(history)[4],
@@ -92,10 +150,12 @@ class Protocol:
             rest = history[at:]
             if step is None:
                 return "end", state, None, 0, "end"
-            key = _key(state)
             if isinstance(step, Finish):
                 turn = "own" if len(rest) < len(state.alive) else "end"
-                return turn, state, step, len(rest), (key, "finish", len(rest))
+                kinds = tuple(self._told_apart[self._order(state)][len(rest) :].tolist())
+                facts = len(state.alive), step.epsilon, step.price, state.left[self.name]
+                return turn, state, step, len(rest), ("finish", *facts, kinds)
+            key = _key(state)
             after = self._after(step, state, rest[:2])
             if isinstance(after, int):
                 speaker = (step.first, step.second)[after]
@@ -107,21 +167,38 @@ class Protocol:
 
     def _after(self, step: Round, state: State, messages: History) -> tuple[State, int] | int | None:
         """Return the state after a round, or who is to speak; None for Match after two bottoms."""
+        before = state
         for turn, (name, index) in enumerate(zip((step.first, step.second), messages, strict=False)):
             payload = {"index": index, "candidates": len(state.alive)}
-            message = Message(name, "selection", payload, step.stated(index))
+            message = Message(name, SELECTION, payload, step.stated(index))
             state, chosen = read_selection(step, state, message, name)
             if chosen != BOTTOM:
                 return state, turn + 1
         if len(messages) < 2:
             return len(messages)
-        after = after_bottoms(step, state)
+        after = self.after_bottoms(step, before, state)
         return None if after is None else (after, 2)
+
+    def after_bottoms(self, step: Round, before: State, state: State) -> State | None:
+        """Return the state after two bottoms, from those before the round and after both messages."""
+        del before
+        return after_bottoms(step, state)
 
     def _choices(self, step: Round | Finish | None) -> int:
         if not isinstance(step, Round):
             return 0
         return max(len(step.menus[name]) for name in (step.first, step.second) if name != self.name) or 1
+
+    @cached_property
+    def _told_apart(self) -> NDArray[np.int64]:
+        """Return every candidate's kind: two are of one kind if they err on the same records listed."""
+        rows = [mistakes(sample(self.run.domain, (r,)), self.menus.weights) for r in self.run.records]
+        return np.unique(np.array(rows), axis=1, return_inverse=True)[1].reshape(-1)
+
+    def _order(self, state: State) -> NDArray[np.int64]:
+        """Return the candidates alive by kind."""
+        ordered: NDArray[np.int64] = state.alive[np.argsort(self._told_apart[state.alive], kind="stable")]
+        return ordered
 
     @cache  # noqa: B019 - one protocol per audit
     def _selected(self, data: Data, key: Hashable, history: History) -> dict[Hashable, Any]:
@@ -137,8 +214,8 @@ class Protocol:
 
     def party(self, data: Data, sampler: Any, left: Fraction) -> EliminationParty:
         """Return the party with what is left of its budget."""
-        party = EliminationParty(self.name, sample(DOMAIN, data), sampler, Budget(1))
-        party.reserve(1 - left)
+        party = EliminationParty(self.name, sample(self.run.domain, data), sampler, Budget(self.run.epsilon))
+        party.reserve(self.run.epsilon - left)
         party.prepare(self.menus.weights)
         return party
 
@@ -148,7 +225,7 @@ class Protocol:
         _, state, step, _, _ = self._place(history)
         assert isinstance(step, Finish)  # noqa: S101 - the caller has looked
         still = Still()
-        message = self.party(data, still, state.left[self.name]).count(step, state.alive)
+        message = self.party(data, still, state.left[self.name]).count(step, self._order(state))
         return np.array(message.payload["values"]), still.scales[0]
 
     def law(self, data: Data, history: History) -> dict[Any, Any]:
@@ -158,7 +235,7 @@ class Protocol:
             return self._selected(data, key, history)
         first = history[: len(history) - at]
         centres, scale = self._counts(data, self.place(first)[4], first)
-        return _count_law(int(centres[at]), scale)
+        return _count_law(int(centres[at]), scale, self.run.n + 1)
 
 
 def _key(state: State) -> Hashable:
@@ -169,5 +246,5 @@ def _key(state: State) -> Hashable:
 
 
 @lru_cache(maxsize=4096)
-def _count_law(centre: int, scale: Fraction) -> dict[int, Any]:
-    return {v: p.outward(96) for v, p in laplace_law(centre, Interval.exp_neg(1 / scale), -1, 2).items()}
+def _count_law(centre: int, scale: Fraction, top: int) -> dict[int, Any]:
+    return {v: p.outward(96) for v, p in laplace_law(centre, Interval.exp_neg(1 / scale), -1, top).items()}

@@ -21,9 +21,11 @@ from geomdp.privacy.sampler import noise_scale
 from geomdp.protocol.party import integers
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers import histogram
-from geomdp.testers.audits import fields, histograms, interior_point, localised, mechanisms
+from geomdp.testers.audits import elimination, fields, histograms, interior_point, localised, mechanisms
 from geomdp.testers.audits.check import Check, Data
 from geomdp.testers.base import Setting
+from geomdp.testers.elimination_rounds import Round, State
+from geomdp.testers.elimination_turns import after_bottoms
 from geomdp.testers.histogram import HistogramParty, Minimiser
 from geomdp.testers.interior_point import InteriorParty
 from geomdp.testers.interior_point_plan import Calibration
@@ -71,6 +73,12 @@ def checks() -> Iterator[Check]:
         "a round that ends in bottom is not charged",
         lambda: bottoms(free=True),
         claim=Fraction(3, 2),
+    )
+    yield _bug(
+        "retry not charged",
+        "after two bottoms the round is repeated with the budgets from before it",
+        lambda: Amnesia("Alice", elimination.LONG_SMALL).audit(),
+        claim=elimination.LONG_SMALL.epsilon,
     )
     yield _bug(
         "budget counted once",
@@ -195,6 +203,15 @@ class Weigher(FieldAnswerer):
         """Bound the entries, but by a number that leaves no room for the own counts."""
         told = integers(transcript.last("noisy field"), "net", setting.domain.m, 2**53)
         return np.array(told, dtype=np.int64) + unit * self.sample.net
+
+
+class Amnesia(elimination.Protocol):
+    """Repeats a round as if its two bottoms had been free; the party goes by these public books."""
+
+    def after_bottoms(self, step: Round, before: State, state: State) -> State | None:
+        """Take the budgets from before the round."""
+        del state
+        return after_bottoms(step, before)
 
 
 class Spender(Scout):

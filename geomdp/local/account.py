@@ -19,7 +19,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, BudgetError, CertificateError, check_epsilon
+from geomdp.core.errors import BudgetError, CertificateError, ProtocolError, check_epsilon
+from geomdp.local.domains import check_domain
 from geomdp.local.finite import Kernel, log_up
 from geomdp.local.kernels import YesNo
 from geomdp.privacy.enclosure import Interval
@@ -61,6 +62,9 @@ class Composition(_Accountant):
         domain: every input that a user may hold; each kernel's ratio is computed over it.
         epsilon: a user's budget, or None; a question that would exceed it is refused before it is sampled.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is None or a number with 10^-6 <= epsilon <= 100.
+
     Proof note. Precondition: users hold inputs of the domain. Given the transcript so far, one answer changes
     its probability by at most the kernel's worst ratio when the input is replaced; the factors multiply.
     Conclusion: the user's whole transcript is log(ratio)-DP for every sequence of answers.
@@ -80,7 +84,7 @@ class Composition(_Accountant):
     """
 
     def __init__(self, domain: Iterable[Any], epsilon: Fraction | int | float | str | None = None) -> None:
-        self._domain = _listed(domain)
+        self._domain = check_domain(domain)
         self._limit: Fraction | None = None
         if epsilon is not None:
             self._limit = 1 / Interval.exp_neg(check_epsilon(epsilon), 512).hi
@@ -101,7 +105,8 @@ class Composition(_Accountant):
         return self._domain
 
     def mark(self, users: Iterable[int]) -> Any:
-        """Return the state of the users' accounts."""
+        """Return the state of the users' accounts; a round starts."""
+        self._known.clear()
         return {user: self._ratios.get(user) for user in users}
 
     def restore(self, mark: Any) -> None:
@@ -120,10 +125,11 @@ class Composition(_Accountant):
         self._ratios[user] = total
 
     def after(self, user: int, kernel: Kernel, output: Any) -> None:
-        """Do nothing: the answers do not matter."""
+        """Forget the kernels' ratios: a kernel may be changed after its round. The answer does not matter."""
+        self._known.clear()
 
     def _worst_ratio(self, kernel: Kernel) -> Fraction | float:
-        """Return the kernel's ratio, computed once for each kernel object still in use."""
+        """Return the kernel's ratio, computed once for each kernel object of a round."""
         if id(kernel) not in self._known or self._known[id(kernel)][0] is not kernel:
             if len(self._known) > 1024:
                 self._known.clear()
@@ -152,7 +158,7 @@ class Realised(_Accountant):
     """
 
     def __init__(self, domain: Iterable[Any]) -> None:
-        self._domain = _listed(domain)
+        self._domain = check_domain(domain)
         self._likelihoods: dict[int, list[tuple[int, int]]] = {}
 
     def users(self) -> Iterable[int]:
@@ -174,9 +180,16 @@ class Realised(_Accountant):
         """Do nothing: only answers matter."""
 
     def after(self, user: int, kernel: Kernel, output: Any) -> None:
-        """Multiply each input's likelihood by the probability of the answer; common factors are left out."""
-        place = kernel.outputs.index(output)
-        chances = [kernel.probabilities(x)[place] for x in self._domain]
+        """Multiply each input's likelihood by the probability of the answer; common factors are left out.
+
+        Raises:
+            ProtocolError: when the answer is none of the kernel's outputs; nothing was entered then.
+        """
+        places = [i for i, label in enumerate(kernel.outputs) if label == output]
+        if not places:
+            raise ProtocolError("An answer must be one of the kernel's outputs; nothing was entered.")
+        rows = [kernel.probabilities(x) for x in self._domain]
+        chances = [sum((row[i] for i in places), Fraction(0)) for row in rows]
         row = self._likelihoods.setdefault(user, [(1, 1)] * len(self._domain))
         if any(chance != chances[0] for chance in chances):
             for i, chance in enumerate(chances):
@@ -279,7 +292,11 @@ class OneYes(_Accountant):
         state.bound_low = min(state.bound_low, *factors)
 
     def after(self, user: int, kernel: Kernel, output: Any) -> None:
-        """Update the largest and the smallest deviation."""
+        """Update the largest and the smallest deviation.
+
+        Raises:
+            CertificateError: unless every question is a YesNo(...) restricted by at(Scope(...)).
+        """
         if not isinstance(kernel, YesNo) or user not in self._answers:
             raise CertificateError("One-yes accounting: every question must be YesNo(...).at(Scope(...)).")
         state, factor = self._answers[user], _factor(kernel, output)
@@ -318,10 +335,3 @@ def _factor(kernel: YesNo, output: Any) -> Fraction | float:
     if no:
         return yes / no
     return math.inf if yes else Fraction(1)
-
-
-def _listed(domain: Iterable[Any]) -> tuple[Any, ...]:
-    inputs = tuple(domain)
-    if not inputs:
-        raise ArgumentError("domain", "at least one input", "empty")
-    return inputs

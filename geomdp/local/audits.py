@@ -14,7 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from geomdp.local.finite import odds
-from geomdp.local.hidden_baselines import CodedPlan, announce_one
+from geomdp.local.hidden_baselines import CodedPlan, announce_both, announce_one
+from geomdp.local.hidden_blocks import SharedPlan, announce_blocks
 from geomdp.local.hidden_layers import ListedLayer, Path, User, label_of, level_of
 from geomdp.local.hidden_leaves import LeafPlan, SplitPlan, random_leaf, separate
 from geomdp.local.hidden_solver import one_bit_search, tree_search
@@ -135,10 +136,21 @@ def audits() -> Iterator[LocalAudit]:
     yield LocalAudit("announcing one layer", "arity 2, depth 3, 4 users", announced, inputs, 4, Sequential())
     leaves = fixed_coins(random_leaf(2, 3, ratio, LeafPlan(2, 2, 1, 1, 1, 4, 0.0)), 1)
     yield LocalAudit("random leaves", "arity 2, depth 3, 2 trials", leaves, inputs, 4, Sequential())
-    split = fixed_coins(separate(2, 3, ratio, SplitPlan(2, 1, 2, 1, 6, 0.0)), 1)
-    yield LocalAudit("separating layers", "arity 2, depth 3, 6 users", split, inputs, 6, Sequential())
+    split = fixed_coins(separate(2, 3, ratio, SplitPlan(2, 2, 2, 1, 4, 0.0)), 1)
+    yield LocalAudit("separating layers", "arity 2, depth 3, 4 users", split, inputs, 4, Sequential())
+    yield from _shared_audits(ratio)
     yield from _pointer_audits(ratio)
     yield from _compiler_audits(ratio)
+
+
+def _shared_audits(ratio: Fraction) -> Iterator[LocalAudit]:
+    """Yield the protocols in which one cohort sends a message of each role."""
+    inputs, about = layers(2, 4), "arity 2, depth 4, 3 users"
+    bits = fixed_coins(announce_both(2, 4, ratio, 1), 1)
+    yield LocalAudit("announcing both layers", about, bits, inputs, 3, Sequential())
+    plan = SharedPlan(1, ((1, 1),), ((1, 1),), 3, 0.0)
+    blocks = fixed_coins(announce_blocks(2, 4, ratio, plan), 1)
+    yield LocalAudit("announcing both layers in blocks", about, blocks, inputs, 3, Sequential())
 
 
 def _search(name: str, arity: int, depth: int, users: int, protocol: MakeProtocol) -> LocalAudit:
@@ -211,6 +223,10 @@ def planted() -> Iterator[LocalAudit]:
             if (yield Ask.each([0], strong))[0]:
                 return
 
+    def reused() -> Steps:
+        yield Ask.each([0], RandomisedResponse(odds(EPSILON), lambda x: level_of(x) & 1))
+        yield Ask.each([0], RandomisedResponse(odds(EPSILON), _root_label))
+
     silent = YesNo(weak.p, Fraction(0))
     full = YesNo.symmetric(odds(EPSILON))
     for name, about, protocol, domain, users, bug, loss in (
@@ -235,9 +251,22 @@ def planted() -> Iterator[LocalAudit]:
             "half is due",
             2.0,
         ),
+        (
+            "a cohort that is asked again",
+            "arity 2, depth 2",
+            reused,
+            pair,
+            1,
+            "its users answer about the layer and then about the label",
+            1 + math.log((1 + math.e) / 2),
+        ),
         ("a user who retries", "2 attempts", retry, bit, 1, "one user publishes its rejections", 2.0),
     ):
         yield LocalAudit(name, about, protocol, domain, users, FullyInteractive(), bug=bug, expected=loss)
+
+
+def _root_label(x: Any) -> int | None:
+    return label_of(x, Path()) if level_of(x) == 0 else None
 
 
 def _label_is(child: int) -> Callable[[Any], bool]:

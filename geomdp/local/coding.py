@@ -13,8 +13,8 @@ from typing import Any
 
 from geomdp.core.errors import ArgumentError, CapacityError, check_beta, check_integer, describe
 from geomdp.local.finite import check_probability
-from geomdp.local.protocol import Coin
-from geomdp.local.twoparty import Bit, TwoPartyProtocol, TwoPartySteps, chance_of, step_of
+from geomdp.local.protocol import Coin, called
+from geomdp.local.twoparty import Bit, TwoPartyProtocol, TwoPartySteps, chance_of, played, step_of
 from geomdp.privacy.enclosure import Interval
 from geomdp.protocol.transcript import PARTIES
 
@@ -34,6 +34,9 @@ def binomial_tail(n: int, k: int, p: Fraction) -> Interval:
         n: number of trials, >= 0.
         k: least number of successes.
         p: probability of success, in [0, 1].
+
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 0.
 
     Example:
         >>> tail = binomial_tail(3, 2, Fraction(1, 4))
@@ -178,15 +181,7 @@ def amplify(protocol: TwoPartyProtocol, copies: int) -> TwoPartyProtocol:
     """
     _odd("copies", copies)
 
-    def steps() -> TwoPartySteps:
-        inner = protocol.steps()
-        step, answer = step_of(inner, None)
-        while step is not None:
-            outcome: Any = (yield step) if isinstance(step, Coin) else (yield from _repeat(step, copies))
-            step, answer = step_of(inner, outcome)
-        return answer
-
-    return TwoPartyProtocol(steps)
+    return TwoPartyProtocol(lambda: played(called(protocol.steps), lambda bit: _repeat(bit, copies), step_of))
 
 
 def _repeat(bit: Bit, copies: int) -> Generator[Bit, int, int]:
@@ -209,6 +204,9 @@ def walk(protocol: TwoPartyProtocol, steps: int, copies: int) -> TwoPartyProtoco
         protocol: protocol whose owners send definite bits (no private coins), of at most T bits per run.
         steps: number of steps; see :func:`walk_steps`.
         copies: odd number of copies of each bit.
+
+    Raises:
+        ArgumentError: unless ``steps`` is an integer >= 0.
 
     Proof note. Public coins are tossed once per node and kept, so one path is right: the noiseless run's.
     Let e be the error of a majority. Take as potential the length of the right prefix (counter included)
@@ -262,7 +260,7 @@ def _replay(
     protocol: TwoPartyProtocol, path: list[int], coins: dict[tuple[int, ...], list[int]]
 ) -> Generator[Coin, int, _Place]:
     """Replay a path; a public coin is tossed when its place is reached for the first time."""
-    inner = protocol.steps()
+    inner = called(protocol.steps)
     step, answer = step_of(inner, None)
     bits: list[Bit] = []
     used = 0
@@ -363,6 +361,9 @@ class CodingPlan:
 def plan_majority(bits: int, crossover: Fraction, failure: Fraction | float | str) -> CodingPlan:
     """Return the plan of :func:`amplify` by the union bound: error failure/bits for each bit.
 
+    Raises:
+        ArgumentError: unless ``bits`` is an integer >= 1 and ``failure`` is a number with 0 < failure < 1.
+
     Example:
         >>> plan_majority(64, Fraction(1, 4), "0.05").copies
         35
@@ -377,6 +378,9 @@ def plan_walk(bits: int, crossover: Fraction, failure: Fraction | float | str) -
 
     With a larger error the walk hardly moves forward. As a walk takes at least one step per bit, a number of
     copies is hopeless once 3 * bits * copies reaches the least number of uses found.
+
+    Raises:
+        ArgumentError: unless ``bits`` is an integer >= 1.
 
     Example:
         >>> plan_walk(64, Fraction(1, 4), "0.05").name

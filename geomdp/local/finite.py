@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, check_fraction, describe
+from geomdp.core.errors import ArgumentError, ProtocolError, check_fraction, describe
 from geomdp.privacy.enclosure import exp_neg
 
 _UNIT = 48  # binary digits after the point of a rounded e^epsilon
@@ -26,6 +27,9 @@ def odds(epsilon: Fraction | int | float | str) -> Fraction:
 
     Args:
         epsilon: privacy loss, 0 < epsilon <= 100.
+
+    Returns:
+        The rational, at least 1.
 
     Raises:
         ArgumentError: when epsilon is not such a number.
@@ -139,9 +143,19 @@ class Kernel(ABC):
     def weights(self, x: Any) -> tuple[int, ...]:
         """Return integers >= 0 proportional to the probabilities of `outputs` for input x."""
 
+    @final
+    def checked(self, x: Any) -> tuple[int, ...]:
+        """Return the weights of input x, checked; all laws, losses and answers come from here.
+
+        Raises:
+            ProtocolError: when these are not integers >= 0, one per output and not all 0. The message holds
+                neither the weights nor the input.
+        """
+        return check_weights(self.weights(x), len(self.outputs))
+
     def probabilities(self, x: Any) -> tuple[Fraction, ...]:
         """Return the exact probabilities of `outputs` for input x."""
-        return _normalised(self.weights(x))
+        return _normalised(self.checked(x))
 
     def law(self, x: Any) -> dict[Any, Fraction]:
         """Return output -> exact probability for input x; zero probabilities included."""
@@ -174,11 +188,41 @@ class Kernel(ABC):
 
     def full_support(self, domain: Iterable[Any]) -> bool:
         """Return whether every output has a positive probability for every input of the domain."""
-        return all(all(self.weights(x)) for x in domain)
+        return all(all(self.checked(x)) for x in domain)
 
+    @final
     def sample(self, x: Any, dice: Dice) -> Any:
-        """Return one answer for input x, drawn exactly: an integer uniform below the sum of the weights."""
-        return self.outputs[draw(self.weights(x), dice)]
+        """Return one answer for input x, drawn exactly with dice: an integer below the sum of the weights."""
+        return self.outputs[draw(self.checked(x), dice)]
+
+
+class BitKernel(Kernel):
+    """A kernel whose answer is one bit."""
+
+    @property
+    @final
+    def outputs(self) -> tuple[Any, ...]:
+        """The bits 0 and 1."""
+        return (0, 1)
+
+
+def check_weights(weights: Sequence[int], size: int) -> tuple[int, ...]:
+    """Return one row of weights as a tuple of integers.
+
+    Raises:
+        ProtocolError: unless these are `size` integers >= 0, not all 0. Floats have no exact law.
+
+    Example:
+        >>> check_weights([np.int64(3), 0], 2)
+        (3, 0)
+    """
+    try:
+        row = tuple(map(operator.index, weights))
+    except TypeError:
+        row = ()
+    if len(row) != size or min(row, default=-1) < 0 or not any(row):
+        raise ProtocolError("A kernel must give one weight >= 0 to each output: integers, not all 0.")
+    return row
 
 
 def ratio_of(probabilities: Iterable[Fraction]) -> Fraction | float:

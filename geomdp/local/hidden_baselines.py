@@ -5,15 +5,16 @@ Better protocols let the two roles talk, a cohort of fresh users for each messag
 
 * *announce* (:func:`announce`): both roles publish the number of their layer, log2(depth) - 1 bits each, and
   then their labels on a common path, bit by bit.
-* *announce together* (:func:`announce_both`): the same, but one cohort serves both roles' bits at once.
+* *announce together* (:func:`announce_both`): the same, but one cohort serves both roles' bits at once; in
+  blocks of bits, under a random code, :mod:`geomdp.local.hidden_blocks`.
 * *announce one layer* (:func:`announce_one`): only Alice's kind publishes its layer. Bob's kind names one of
   some public random paths that takes its edge: a few bits more than log2(arity). Bits are sent in blocks
   under a random code, which uses the channel better than majorities.
 * *random leaf* (:mod:`geomdp.local.hidden_leaves`): Alice's kind names a public random leaf that takes its
   edge, Bob's kind says whether it takes Bob's; about `arity` trials, whatever the depth.
-* *separate* (there too): the roles publish leading bits of their layers' numbers until these differ. Then a
-  layer between the two is known, and each role names a path on its side. This takes a few bits if the layers
-  are drawn uniformly, and about 2 log2(depth) bits, more than above, if they are neighbours.
+* *separate* (there too): the roles publish a few leading bits of their layers' numbers, with one cohort for
+  both. If these differ, a layer between the two is known, and each role names a path on its side. A few
+  bits do if the layers are drawn uniformly; if they are neighbours, only all bits would.
 
 All but the last succeed with the stated probability on every instance. They are the best that we know, not
 proved to be the best. For the original problem, whose depth is triply exponential in log2(arity), every
@@ -32,10 +33,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from geomdp.core.errors import check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_integer, describe
 from geomdp.local.finite import check_ratio
 from geomdp.local.hidden_layers import ALICE, BOB, Path, label_of, level_of
-from geomdp.local.hidden_messages import Message, ask_coded, bits_of, first_taking
+from geomdp.local.hidden_messages import Message, ask_blocks, bits_of, blocks_of, first_taking
 from geomdp.local.hidden_solver import skip
 from geomdp.local.kernels import RandomisedResponse
 from geomdp.local.models import Pool
@@ -44,7 +45,9 @@ from geomdp.local.signs import KEY, Signs
 from geomdp.local.twoparty import Bit, TwoPartyProtocol, TwoPartySteps
 from geomdp.local.votes import (
     both_majority_success,
+    check_target,
     code_rates,
+    least_users,
     majority_success,
     majority_users,
     stage_success,
@@ -52,7 +55,7 @@ from geomdp.local.votes import (
 )
 from geomdp.protocol.transcript import PARTIES
 
-_BLOCK = 16  # largest number of bits in one code word: 65,536 candidates to compare
+BLOCK = 16  # largest number of bits in one code word: 65,536 candidates to compare
 
 
 def announce_bits(arity: int, depth: int) -> int:
@@ -90,7 +93,7 @@ def announce(arity: int, depth: int) -> TwoPartyProtocol:
         return min(received, size - 1)
 
     def steps() -> TwoPartySteps:
-        return (yield from _conversation(arity, depth, send))
+        return (yield from conversation(arity, depth, send))
 
     return TwoPartyProtocol(steps)
 
@@ -113,10 +116,15 @@ def announce_both(arity: int, depth: int, ratio: Fraction, copies: int) -> MakeP
         ratio: odds of a true bit.
         copies: users of a cohort, odd; `announce_shape` counts the cohorts.
 
+    Raises:
+        ArgumentError: unless ``copies`` is an odd integer >= 1 and ``ratio`` a number >= 1.
+
     Proof note. A user answers one randomised response in the run, about a bit that its input and public signs
     determine: log(ratio)-DP, its role included.
     """
     check_ratio(ratio)
+    if check_integer("copies", copies, 1) % 2 == 0:
+        raise ArgumentError("copies", "odd", copies, "An odd number of copies leaves no tie.")
     shared, alone = announce_shape(arity, depth)
     sizes = {ALICE: (depth + 1) // 2, BOB: depth // 2}
 
@@ -148,7 +156,7 @@ def announce_both(arity: int, depth: int, ratio: Fraction, copies: int) -> MakeP
             got = yield from vote(place, {r: half for r in PARTIES if place < bits_of(sizes[r])})
             for role, bit in got.items():
                 halves[role] |= bit << place
-        return (yield from _conversation(arity, depth, send))
+        return (yield from conversation(arity, depth, send))
 
     return steps
 
@@ -199,37 +207,30 @@ def announce_one(arity: int, depth: int, ratio: Fraction, plan: CodedPlan) -> Ma
         signs = Signs((yield Coin(KEY)))
 
         def send(role: str, size: int, message: Message, stage: int) -> Generator[Ask | Coin, Any, int]:
-            received, width = 0, bits_of(size)
-            sizes = plan.blocks(width)
-            for number, block in enumerate(sizes):
-                width -= block
-                value = _part(message, width, block)
-                cohort = pool.take(plan.cohort(block)).users
-                got = yield from ask_coded(
-                    signs,
-                    stage << 32 | number,
-                    cohort,
-                    size=1 << block,
-                    role=role,
-                    message=value,
-                    ratio=ratio,
-                )
-                received = received << block | got
-            return min(received, size - 1)
+            got = yield from ask_blocks(
+                signs,
+                stage,
+                lambda block: pool.take(plan.cohort(block)).users,
+                width=bits_of(size),
+                block=plan.block,
+                messages={role: message},
+                ratio=ratio,
+            )
+            return min(got[role], size - 1)
 
         return (yield from _one_layer(arity, depth, plan.paths, send))
 
     return steps
 
 
-def _part(message: Message, shift: int, block: int) -> Message:
-    return lambda x: message(x) >> shift & (1 << block) - 1
-
-
-def _conversation(
+def conversation(
     arity: int, depth: int, send: Callable[[str, int, Message, int], Generator[Any, Any, int]]
 ) -> Generator[Any, Any, Path]:
-    """Announce both levels, then walk: labels at the two layers, public stretches elsewhere."""
+    """Announce both levels, then walk: labels at the two layers, public stretches elsewhere.
+
+    Raises:
+        ArgumentError: unless ``arity`` is an integer >= 1 and ``depth`` one >= 2.
+    """
     check_integer("arity", arity, 1)
     check_integer("depth", depth, 2)
     sizes = {ALICE: (depth + 1) // 2, BOB: depth // 2}
@@ -285,7 +286,7 @@ class CodedPlan:
 
     def blocks(self, bits: int) -> list[int]:
         """Return the lengths of the blocks of a message."""
-        return [self.block] * (bits // self.block) + ([bits % self.block] if bits % self.block else [])
+        return blocks_of(bits, self.block)
 
     def cohort(self, block: int) -> int:
         """Return the number of users of a block."""
@@ -300,6 +301,10 @@ def plan_coded(arity: int, depth: int, ratio: Fraction, target: float = 0.9) -> 
     that covers Bob's layer matters. Cohorts are disjoint and roles fair, so that blocks are independent: each
     of N blocks gets the N-th root of what is left of the target.
 
+    Raises:
+        ArgumentError: unless ``arity`` is an integer >= 1.
+        CapacityError: on a target above 0.9999.
+
     Example:
         >>> from geomdp.local.finite import odds
         >>> plan = plan_coded(16, 2**16, odds(1))
@@ -307,12 +312,15 @@ def plan_coded(arity: int, depth: int, ratio: Fraction, target: float = 0.9) -> 
         (True, True)
     """
     check_integer("arity", arity, 1)
+    check_target(target)
     plans = [
         plan
         for paths in {1 if arity == 1 else arity << extra for extra in (2, 3, 4)}
-        for block in range(1, _BLOCK + 1)
+        for block in range(1, BLOCK + 1)
         if (plan := _coded(arity, depth, ratio, target, paths=paths, block=block)) is not None
     ]
+    if not plans:
+        raise CapacityError("target", "at most 0.9999", describe(target), "Longer lists would be needed.")
     return min(plans, key=lambda plan: (plan.users, plan.paths, plan.block))
 
 
@@ -345,8 +353,8 @@ def announce_users(arity: int, depth: int, ratio: Fraction, target: float = 0.9)
         >>> announce_users(4, 16, odds(1))
         970
     """
-    bits = announce_bits(arity, depth)
-    return bits * majority_users(ratio, target ** (1 / bits)) if bits else 0
+    bits, wanted = announce_bits(arity, depth), check_target(target)
+    return bits * majority_users(ratio, wanted ** (1 / bits)) if bits else 0
 
 
 def announce_success(arity: int, depth: int, ratio: Fraction, copies: int) -> float:
@@ -358,6 +366,9 @@ def announce_success(arity: int, depth: int, ratio: Fraction, copies: int) -> fl
 def together_users(arity: int, depth: int, ratio: Fraction, target: float = 0.9) -> int:
     """Return the users of :func:`announce_both` with the least odd cohorts that succeed with the target.
 
+    Raises:
+        ArgumentError: unless ``ratio`` is a number > 1: at 1 the answers do not depend on the inputs.
+
     Example:
         >>> from geomdp.local.finite import odds
         >>> together_users(16, 2**16, odds(1)) < announce_users(16, 2**16, odds(1))
@@ -366,16 +377,10 @@ def together_users(arity: int, depth: int, ratio: Fraction, target: float = 0.9)
     shared, alone = announce_shape(arity, depth)
     if not shared + alone:
         return 0
-    low, high = 0, 1  # copies = 2 * half + 1
-    while together_success(arity, depth, ratio, 2 * high + 1) < target:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if together_success(arity, depth, ratio, 2 * middle + 1) < target:
-            low = middle
-        else:
-            high = middle
-    return (shared + alone) * (2 * high + 1)
+    if check_ratio(ratio) == 1:
+        raise ArgumentError("ratio", "a number > 1", "1", "At 1 the answers do not depend on the inputs.")
+    half = least_users(lambda n: together_success(arity, depth, ratio, 2 * n - 1), target)
+    return (shared + alone) * (2 * half - 1)
 
 
 def together_success(arity: int, depth: int, ratio: Fraction, copies: int) -> float:

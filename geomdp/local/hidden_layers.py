@@ -95,7 +95,11 @@ class Path:
         return Path((*self.parts, stretch))
 
     def child(self, layer: int) -> int:
-        """Return the child that the path takes out of its vertex in a layer < length."""
+        """Return the child that the path takes out of its vertex in a layer < length.
+
+        Raises:
+            ArgumentError: unless ``layer`` is an integer with 0 <= layer <= length - 1.
+        """
         left = check_integer("layer", layer, 0, self.length - 1)
         for part in self.parts:
             if left < _size(part):
@@ -104,7 +108,11 @@ class Path:
         raise AssertionError
 
     def prefix(self, layer: int) -> Path:
-        """Return the path to the vertex in a layer <= length."""
+        """Return the path to the vertex in a layer <= length.
+
+        Raises:
+            ArgumentError: unless ``layer`` is an integer with 0 <= layer <= length.
+        """
         left = check_integer("layer", layer, 0, self.length)
         parts: list[tuple[int, ...] | Stretch] = []
         for part in self.parts:
@@ -199,6 +207,10 @@ class HiddenLayers:
         alice: an even layer < depth.
         bob: an odd layer < depth.
 
+    Raises:
+        ArgumentError: unless ``arity`` is an integer >= 1, ``depth`` one >= 2, Alice's layer even, Bob's odd,
+            and both in front of the leaves.
+
     Example:
         >>> instance = HiddenLayers.draw(16, 2**1024, key=5)
         >>> instance.alice.level % 2, instance.bob.level % 2
@@ -225,7 +237,11 @@ class HiddenLayers:
     def draw(cls, arity: int, depth: int, key: int) -> HiddenLayers:
         """Return the instance of a key: uniform levels of the right parity, uniform labels.
 
-        Uniform levels are far apart, which makes them easy for sequential protocols; see :meth:`adjacent`.
+        Each vertex has `arity` children. Uniform levels are far apart, which makes them easy for sequential
+        protocols; see :meth:`adjacent`.
+
+        Raises:
+            ArgumentError: unless ``depth`` is an integer >= 2.
         """
         check_integer("depth", depth, 2)
         even = 2 * keyed_integer((depth + 1) // 2, key, "level", ALICE)
@@ -234,7 +250,10 @@ class HiddenLayers:
 
     @classmethod
     def adjacent(cls, arity: int, depth: int, key: int) -> HiddenLayers:
-        """Return an instance with neighbouring hidden layers: nothing short separates them.
+        """Return an instance of an arity and depth with neighbouring hidden layers, by a key.
+
+        Raises:
+            ArgumentError: unless ``depth`` is an integer >= 2.
 
         Example:
             >>> instance = HiddenLayers.adjacent(16, 2**1024, key=5)
@@ -250,11 +269,15 @@ class HiddenLayers:
         return cls(arity, depth, Layer(levels[0], arity, keys[0]), Layer(levels[1], arity, keys[1]))
 
     def layer(self, role: str) -> Layer | ListedLayer:
-        """Return the layer of "Alice" or "Bob"."""
+        """Return the layer of "Alice" or "Bob".
+
+        Raises:
+            ArgumentError: unless ``role`` is one of :data:`PARTIES`.
+        """
         return self.alice if check_choice("role", role, PARTIES) == ALICE else self.bob
 
     def users(self, roles: Sequence[str]) -> list[User]:
-        """Return one input per role."""
+        """Return one input for each of the roles, "Alice" or "Bob"."""
         return [(role, self.layer(role)) for role in roles]
 
     def accepts(self, leaf: Path) -> bool:
@@ -276,5 +299,9 @@ def _short(number: int) -> str:
 
 
 def fair_roles(n: int, rng: np.random.Generator) -> list[str]:
-    """Return n roles, each "Alice" or "Bob" with probability 1/2."""
+    """Return n roles, each "Alice" or "Bob" with probability 1/2.
+
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 0.
+    """
     return [PARTIES[bit] for bit in rng.integers(0, 2, check_integer("n", n, 0)).tolist()]

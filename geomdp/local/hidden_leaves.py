@@ -16,13 +16,20 @@ from typing import Any
 from geomdp.core.errors import CapacityError, check_integer
 from geomdp.local.finite import check_ratio
 from geomdp.local.hidden_layers import ALICE, BOB, Path, level_of
-from geomdp.local.hidden_messages import ask_coded, bits_of, first_taking, takes_edge
+from geomdp.local.hidden_messages import Message, ask_both, ask_coded, bits_of, first_taking, takes_edge
 from geomdp.local.hidden_solver import skip
 from geomdp.local.kernels import RandomisedResponse
 from geomdp.local.models import Pool
 from geomdp.local.protocol import Coin, MakeProtocol, Steps
-from geomdp.local.signs import KEY, Signs, elect
-from geomdp.local.votes import code_rates, majority_success, majority_users, stage_success, stage_users
+from geomdp.local.signs import KEY, Signs
+from geomdp.local.votes import (
+    both_success,
+    check_target,
+    code_rates,
+    shared_users,
+    stage_success,
+    stage_users,
+)
 from geomdp.protocol.transcript import PARTIES
 
 
@@ -93,12 +100,17 @@ def plan_random_leaf(arity: int, ratio: Fraction, target: float = 0.9) -> LeafPl
     with probability at most w = (false yes) + (1 - c name)/arity. Trials are independent and the first
     accepted one counts: success >= r/(r+w) (1 - (1-r-w)^trials).
 
+    Raises:
+        ArgumentError: unless ``arity`` is an integer >= 2.
+        CapacityError: on a target above 0.97.
+
     Example:
         >>> from geomdp.local.finite import odds
         >>> plan_random_leaf(4, odds(1)).success >= 0.9
         True
     """
     check_integer("arity", arity, 2)
+    check_target(target)
     grid = itertools.product(
         [arity << extra for extra in (1, 2, 3)],
         (0.9, 0.95, 0.98, 0.99),
@@ -160,11 +172,11 @@ class SplitPlan:
     """Sizes for :func:`separate`.
 
     Attributes:
-        bits: largest number of leading bits that each role publishes.
-        voters: users per bit.
+        bits: leading bits that each role publishes.
+        voters: users who publish them, one cohort for both roles.
         paths: length of a list of public random paths.
         namers: users who name a path.
-        users: of a run that needs all bits.
+        users: voters + 2 namers.
         success: a lower bound on the probability of a right answer, for uniform layers.
     """
 
@@ -179,39 +191,47 @@ class SplitPlan:
 def separate(arity: int, depth: int, ratio: Fraction, plan: SplitPlan) -> MakeProtocol:
     """Return the sequential protocol that looks for a layer between the two hidden ones.
 
-    Both roles publish the leading bits of their layer's number, one bit each per round, until these differ.
-    Let c be the common bits, a one and zeros: one role's layer is above layer c, the other's is c or below.
-    The first role names a public random path to layer c that takes its edge, the other a continuation. The
-    answer is None if plan.bits bits do not differ.
+    One cohort serves both roles: each publishes the leading bits of its layer's number as one message. If
+    they differ, let c be the common bits, a one and zeros: one role's layer is above layer c, the other's is
+    c or below. The first role names a public random path to layer c that takes its edge, the other a
+    continuation, which depends on the first path, so that each name has a cohort of its own. The answer is
+    None if the leading bits are the same.
 
-    Proof note. A user answers one randomised response, or with a fair coin: log(ratio)-DP.
+    Args:
+        arity: number of children of a vertex, >= 1.
+        depth: layer of the leaves, >= 2.
+        ratio: odds of a true sign.
+        plan: see :func:`plan_separate`.
+
+    Proof note. A user answers one randomised response, or with a fair coin: log(ratio)-DP, role included.
     """
     check_ratio(ratio)
     width = bits_of(depth)
+    known = min(plan.bits, width)
 
     def steps() -> Steps:
         pool = Pool(plan.users)
         signs = Signs((yield Coin(KEY)))
-        common = 0
-        for place in range(width - 1, max(width - 1 - plan.bits, -1), -1):
-            heard = []
-            for role in PARTIES:
-                ask = pool.take(plan.voters).ask(RandomisedResponse(ratio, _leading(role, place)))
-                ones = sum((yield ask))
-                heard.append((yield from elect([plan.voters - ones, ones])))
-            if heard[0] != heard[1]:
-                break
-            common = common << 1 | heard[0]
-        else:
+        leading = _leading(width - known)
+        heard = yield from ask_both(
+            signs,
+            0,
+            pool.take(plan.voters).users,
+            sizes=dict.fromkeys(PARTIES, 1 << known),
+            messages=dict.fromkeys(PARTIES, leading),
+            ratio=ratio,
+        )
+        place = (heard[ALICE] ^ heard[BOB]).bit_length()
+        if not place:
             return None
-        middle, path = min((common << 1 | 1) << place, depth), Path()
-        order = (heard.index(0), heard.index(1))
-        for stage, (party, end) in enumerate(zip(order, (middle, depth), strict=True)):
+        middle, path = min((heard[ALICE] >> place << 1 | 1) << width - known + place - 1, depth), Path()
+        order = sorted(PARTIES, key=heard.__getitem__)
+        for stage, (role, end) in enumerate(zip(order, (middle, depth), strict=True), 1):
             key = yield Coin(2**64)
             paths = [skip(path, end, arity, key << 32 | i) for i in range(plan.paths)]
             namers, message = pool.take(plan.namers).users, first_taking(paths)
             chosen = yield from ask_coded(
-                signs, stage, namers, size=plan.paths, role=PARTIES[party], message=message, ratio=ratio
+                signs, stage, namers, size=plan.paths, role=role, message=message, ratio=ratio
             )
             path = paths[chosen]
         return path
@@ -219,34 +239,49 @@ def separate(arity: int, depth: int, ratio: Fraction, plan: SplitPlan) -> MakePr
     return steps
 
 
-def _leading(role: str, place: int) -> Callable[[Any], int | None]:
-    return lambda x: level_of(x) >> place & 1 if x[0] == role else None
+def _leading(shift: int) -> Message:
+    return lambda x: level_of(x) >> shift
 
 
 @lru_cache(maxsize=256)
 def plan_separate(arity: int, ratio: Fraction, target: float = 0.9) -> SplitPlan:
     """Return the cheapest plan for uniform layers on trees whose depth is a large power of two.
 
-    The numbers' t leading bits differ with probability 1 - 2^-t. All bits, both names and both lists must be
-    right; cohorts are independent.
+    The numbers' t leading bits differ with probability 1 - 2^-t. Both messages of leading bits, both names
+    and both lists must be right; cohorts are independent, and the two messages of one cohort are charged by
+    their exact joint law. Plans are certified in the order of a lower bound of their users.
+
+    Raises:
+        CapacityError: on a target above 0.99.
+        ArgumentError: unless ``arity`` is an integer >= 1.
 
     Example:
         >>> from geomdp.local.finite import odds
         >>> plan_separate(4096, odds(1)).success >= 0.9
         True
     """
-    rates, plans = code_rates(ratio), []
-    for bits, paths, share in itertools.product(range(3, 11), (2, 3, 4), (0.2, 0.4, 0.6)):
+    check_integer("arity", arity, 1)
+    check_target(target)
+    rates, guesses = code_rates(ratio), []
+    for bits, paths, share in itertools.product(range(3, 13), (2, 3, 4), (0.2, 0.3, 0.4, 0.5, 0.6)):
         count = max(arity << paths, 2)
         certain = (1 - 0.5**bits) * (1 - (1 - 1 / arity) ** count) ** 2
         if certain <= target:
             continue
-        rest = target / certain
-        voters = majority_users(ratio, rest ** (share / (2 * bits)))
-        namers = stage_users(count, rates, rest ** ((1 - share) / 2) * (1 + 1e-14))
-        success = certain * majority_success(voters, ratio) ** (2 * bits)
-        success *= stage_success(namers, count, rates) ** 2
-        plans.append(SplitPlan(bits, voters, count, namers, 2 * (bits * voters + namers), success))
-    if not plans:
+        rest = min(target / certain * (1 + 1e-12), 1 - 1e-12)
+        each = rest ** (share / 2)
+        namers = stage_users(count, rates, rest ** ((1 - share) / 2))
+        least = stage_users(1 << bits, rates, each) + 2 * namers
+        guesses.append((least, bits, count, certain, each, namers))
+    best: SplitPlan | None = None
+    for least, bits, count, certain, each, namers in sorted(guesses):
+        if best is not None and least >= best.users:
+            break
+        voters = shared_users(1 << bits, rates, each)
+        success = certain * both_success(voters, 1 << bits, rates) * stage_success(namers, count, rates) ** 2
+        plan = SplitPlan(bits, voters, count, namers, voters + 2 * namers, success)
+        if success >= target and (best is None or plan.users < best.users):
+            best = plan
+    if best is None:
         raise CapacityError("target", "at most 0.99", target, "Longer lists would be needed.")
-    return min((plan for plan in plans if plan.success >= target), key=lambda plan: plan.users)
+    return best

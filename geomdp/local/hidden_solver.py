@@ -123,6 +123,14 @@ def search_users(arity: int, kernel: YesNo, target: float = 0.9) -> int:
 
     The depth does not matter: only the two hidden layers can go wrong. Exact law, no bound.
 
+    Args:
+        arity: number of children of a vertex.
+        kernel: how a user answers a yes/no question.
+        target: probability of success, between 0 and 1.
+
+    Returns:
+        Users in all, of either role with probability 1/2 each.
+
     Example:
         >>> from geomdp.local.kernels import odds
         >>> [search_users(arity, YesNo.symmetric(odds("1/2"))) for arity in (2, 16, 256)]
@@ -220,6 +228,15 @@ def walk_fast(instance: HiddenLayers, alices: int, bobs: int, rates: Rates, rng:
 
     Off the hidden layers all children's counts have one law, so that the winner is uniform and independent of
     everything else: a stretch of a random key stands for these levels.
+
+    Args:
+        instance: arity, depth and hidden layers.
+        alices, bobs: numbers of users who know Alice's and Bob's layer.
+        rates: P(1 | yes) and P(1 | no) of the users' answers, see :func:`geomdp.local.votes.vote_rates`.
+        rng: of the simulation.
+
+    Returns:
+        The leaf at which the walk ends.
 
     Example:
         >>> instance = HiddenLayers.draw(16, 2**1024, key=3)

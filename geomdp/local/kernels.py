@@ -9,15 +9,15 @@ can only lower the loss. A test may take ratio = 2 and have every probability as
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_fraction, check_integer
-from geomdp.local.finite import Kernel, check_probability, check_ratio, log_up, odds, ratio_of
+from geomdp.core.errors import ArgumentError, check_fraction, check_integer, describe
+from geomdp.local.finite import BitKernel, Kernel, check_probability, check_ratio, log_up, odds, ratio_of
 
 __all__ = [
     "GeneralisedRR",
@@ -57,7 +57,7 @@ def _read(statistic: Statistic | None, x: Any, size: int, optional: bool, kind: 
 
 
 @dataclass(frozen=True)
-class RandomisedResponse(Kernel):
+class RandomisedResponse(BitKernel):
     """Publish a bit of the input, kept with probability ratio/(1 + ratio) and flipped otherwise.
 
     Args:
@@ -83,11 +83,6 @@ class RandomisedResponse(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", check_ratio(self.ratio))
 
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """The bits 0 and 1."""
-        return (0, 1)
-
     def weights(self, x: Any) -> tuple[int, ...]:
         """Return (numerator, denominator) of the odds, the true bit first or second; (1, 1) for None."""
         return _coin_weights(self.ratio, self.statistic, x)
@@ -101,7 +96,7 @@ def _coin_weights(ratio: Fraction, statistic: Statistic | None, x: Any) -> tuple
 
 
 @dataclass(frozen=True)
-class RoleRR(Kernel):
+class RoleRR(BitKernel):
     """Ask a bit of the users of one role; a user of the other role answers with a fair coin.
 
     Inputs are pairs (role, value). A user who kept silent because it has the other role would publish its
@@ -127,11 +122,6 @@ class RoleRR(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", check_ratio(self.ratio))
 
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """The bits 0 and 1."""
-        return (0, 1)
-
     def weights(self, x: Any) -> tuple[int, ...]:
         """Return the weights of 0 and 1; equal for a user of another role."""
         role, value = _pair(x)
@@ -154,6 +144,9 @@ class GeneralisedRR(Kernel):
         size: number of categories, >= 1; outputs are 0..size-1.
         ratio: P(true) / P(any other given one), >= 1.
         statistic: input -> 0..size-1, or None for a uniform answer.
+
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 1.
 
     Proof note. The probabilities are ratio/(ratio + size - 1), 1/size and 1/(ratio + size - 1); the largest
     quotient is ratio. Conclusion: log(ratio)-DP.
@@ -203,7 +196,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class YesNo(Kernel):
+class YesNo(BitKernel):
     """Answer a yes/no question: publish 1 with probability p if the true answer is yes, else q.
 
     Args:
@@ -245,17 +238,23 @@ class YesNo(Kernel):
 
     @classmethod
     def symmetric(cls, half: Fraction, predicate: Statistic | None = None) -> YesNo:
-        """Return p = half/(1 + half) and q = 1 - p: pair ratio half^2; half = odds(epsilon / 2)."""
+        """Return the kernel of a predicate with p = half/(1 + half) and q = 1 - p: pair ratio half^2.
+
+        The usual half is odds(epsilon / 2).
+        """
         ratio = check_ratio(half, "half")
         return cls(ratio / (1 + ratio), 1 / (1 + ratio), predicate)
 
     @classmethod
     def unary(cls, ratio: Fraction, predicate: Statistic | None = None) -> YesNo:
-        """Return p = 1/2 and q = 1/(1 + ratio): pair ratio `ratio`, and the fewest false ones."""
+        """Return the kernel of a predicate with p = 1/2 and q = 1/(1 + ratio): pair ratio `ratio`.
+
+        Of all kernels of this ratio it has the fewest false ones.
+        """
         return cls(Fraction(1, 2), 1 / (1 + check_ratio(ratio)), predicate)
 
     def ask(self, predicate: Statistic) -> YesNo:
-        """Return the kernel with the same p and q for another question."""
+        """Return the kernel with the same p and q for another question, a predicate."""
         return YesNo(self.p, self.q, predicate)
 
     def at(
@@ -287,13 +286,8 @@ class YesNo(Kernel):
         low = min(steps)
         return max(steps) / low if low else math.inf
 
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """The bits 0 (no) and 1 (yes)."""
-        return (0, 1)
-
     def weights(self, x: Any) -> tuple[int, ...]:
-        """Return the weights of 0 and 1."""
+        """Return the weights of 0 and 1 for an input x."""
         yes, no = self._weights
         return yes if _read(self.predicate, x, 2, False, "True or False") else no
 
@@ -315,6 +309,9 @@ class HadamardBit(Kernel):
         row: row index >= 0, drawn in public.
         ratio: odds of the true sign, >= 1.
         statistic: input -> category >= 0, or None for a fair coin.
+
+    Raises:
+        ArgumentError: unless ``row`` is an integer >= 0.
 
     Proof note. As for :class:`RandomisedResponse`: two biased coins and a fair one, hence log(ratio)-DP.
 
@@ -368,12 +365,18 @@ class Table(Kernel):
     _table: dict[Any, tuple[int, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if len(set(self.labels)) != len(self.labels) or not self.labels:
-            raise ArgumentError("labels", "distinct outputs, at least one", f"{len(self.labels)} outputs")
+        try:
+            distinct = len(set(self.labels)) == len(self.labels) > 0
+        except TypeError:  # no sequence, or labels without a hash
+            distinct = False
+        if not distinct:
+            raise ArgumentError("labels", "distinct outputs, at least one", "others")
+        if not isinstance(self.rows, Mapping):
+            raise ArgumentError("rows", "a mapping of inputs to rows", describe(self.rows))
         table = {}
         for x, row in self.rows.items():
-            values = [check_fraction("rows", value) for value in row]
-            if len(values) != len(self.labels) or min(values) < 0 or not any(values):
+            values = [check_fraction("rows", value) for value in row] if isinstance(row, Iterable) else []
+            if len(values) != len(self.labels) or min(values, default=-1) < 0 or not any(values):
                 raise ArgumentError(
                     "rows", f"rows of {len(self.labels)} weights >= 0, not all 0", "one with another row"
                 )
@@ -387,7 +390,11 @@ class Table(Kernel):
         return self.labels
 
     def weights(self, x: Any) -> tuple[int, ...]:
-        """Return the input's row as integers."""
+        """Return the input's row as integers.
+
+        Raises:
+            ArgumentError: when the table does not list the input ``x``.
+        """
         try:
             return self._table[x]
         except (KeyError, TypeError):

@@ -80,46 +80,43 @@ class NonInteractive(Model):
 
 
 @dataclass(frozen=True)
-class Sequential(Model):
+class _Adaptive(Model):
+    """Rounds that may depend on what was said in earlier ones."""
+
+    rounds: int | None = None
+    _name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if self.rounds is not None:
+            check_integer("rounds", self.rounds, 1)
+
+    def ledger(self) -> Ledger:
+        """Return a new ledger."""
+        return _RoundLedger(self._name, self.rounds, once=self._once)
+
+
+@dataclass(frozen=True)
+class Sequential(_Adaptive):
     """Adaptive rounds; each user speaks at most once in the whole run.
 
     Args:
         rounds: largest number of rounds, >= 1, or None.
     """
 
-    rounds: int | None = None
     _once: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_rounds(self.rounds)
-
-    def ledger(self) -> Ledger:
-        """Return a new ledger."""
-        return _RoundLedger("sequentially interactive", self.rounds, once=True)
+    _name: ClassVar[str] = "sequentially interactive"
 
 
 @dataclass(frozen=True)
-class FullyInteractive(Model):
+class FullyInteractive(_Adaptive):
     """Adaptive rounds; users may speak any number of times, also several times in one round.
 
     Args:
         rounds: largest number of rounds, >= 1, or None.
     """
 
-    rounds: int | None = None
     _once: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        _check_rounds(self.rounds)
-
-    def ledger(self) -> Ledger:
-        """Return a new ledger."""
-        return _RoundLedger("fully interactive", self.rounds, once=False)
-
-
-def _check_rounds(rounds: int | None) -> None:
-    if rounds is not None:
-        check_integer("rounds", rounds, 1)
+    _name: ClassVar[str] = "fully interactive"
 
 
 class _RoundLedger(Ledger):
@@ -152,6 +149,9 @@ class Pool:
     Args:
         users: number of users, >= 0.
 
+    Raises:
+        ArgumentError: unless ``users`` is an integer >= 0.
+
     Example:
         >>> pool = Pool(5)
         >>> first, second = pool.take(2), pool.take(3)
@@ -173,6 +173,7 @@ class Pool:
 
         Raises:
             CapacityError: when fewer are left; nobody is taken.
+            ArgumentError: unless ``n`` is an integer >= 0.
         """
         count = check_integer("n", n, 0)
         if count > self.left:

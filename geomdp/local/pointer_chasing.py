@@ -42,6 +42,9 @@ class Pointers:
         a: Alice's, entries in 0..l-1.
         b: Bob's.
 
+    Raises:
+        ArgumentError: unless both are vectors of one length >= 1 whose entries are positions in them.
+
     Example:
         >>> Pointers((2, 0, 1), (1, 1, 0)).chase(3)
         (2, 0, 2)
@@ -59,7 +62,11 @@ class Pointers:
 
     @classmethod
     def draw(cls, size: int, key: int) -> Pointers:
-        """Return the instance of a key, with uniform pointers."""
+        """Return the instance of a key, with uniform pointers.
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer >= 1.
+        """
         check_integer("size", size, 1)
         rows = [tuple(keyed_integer(size, key, role, i) for i in range(size)) for role in PARTIES]
         return cls(*rows)
@@ -74,7 +81,11 @@ class Pointers:
         return self.a if role == PARTIES[0] else self.b
 
     def chase(self, k: int) -> Vector:
-        """Return p_1, ..., p_k."""
+        """Return p_1, ..., p_k.
+
+        Raises:
+            ArgumentError: unless ``k`` is an integer >= 1.
+        """
         found: list[int] = []
         for step in range(1, check_integer("k", k, 1) + 1):
             found.append(self.vector(owner(step))[found[-1] if found else 0])
@@ -163,6 +174,9 @@ def chase_early(k: int, size: int, plan: EarlyPlan, ratio: Fraction, key: int | 
         ratio: odds of a true sign.
         key: of the public signs.
 
+    Raises:
+        ArgumentError: unless ``k`` is an integer >= 2.
+
     Proof note. As for :func:`chase_rounds`: one answer per user.
 
     Example:
@@ -240,6 +254,9 @@ def chase_bits(k: int, size: int, users: int, ratio: Fraction) -> MakeProtocol:
         users: users in each round, >= 1.
         ratio: odds of a true bit.
 
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 2.
+
     Proof note. As for :func:`chase_rounds`: one randomised response per user.
     """
     _check(k, size, users)
@@ -278,7 +295,11 @@ def code_users(size: int, ratio: Fraction, target: float = 0.95) -> int:
 
 
 def bit_success(users: int, size: int, ratio: Fraction) -> float:
-    """Return the probability that a cohort reads a pointer bit by bit, exactly for a power of two."""
+    """Return the probability that a cohort reads a pointer bit by bit, exactly for a power of two.
+
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 2 and ``users`` is an integer >= 0.
+    """
     width = (check_integer("size", size, 2) - 1).bit_length()
     each, more = divmod(check_integer("users", users, 0), width)
     return majority_success(each + 1, ratio) ** more * majority_success(each, ratio) ** (width - more)
@@ -296,7 +317,11 @@ def bit_users(size: int, ratio: Fraction, target: float = 0.95) -> int:
 
 
 def rounds_users(k: int, size: int, ratio: Fraction, target: float = 0.95) -> int:
-    """Return the users of :func:`chase_rounds` when each pointer is found with probability >= target."""
+    """Return the users of :func:`chase_rounds` when each pointer is found with probability >= target.
+
+    Raises:
+        ArgumentError: unless ``k`` is an integer >= 1.
+    """
     return check_integer("k", k, 1) * code_users(size, ratio, target)
 
 
@@ -312,6 +337,9 @@ def plan_early(
         ratio: odds of a true sign.
         target: success of each cohort that is read.
         most_bits: blocks have at most 2^most_bits messages; 0 asks for every entry on its own.
+
+    Raises:
+        ArgumentError: unless ``k`` is an integer >= 2.
 
     Example:
         >>> from geomdp.local.kernels import odds
@@ -348,6 +376,9 @@ def early_success(k: int, size: int, budget: int, ratio: Fraction) -> float:
 
     All block lengths up to 2^16 messages are tried, and all splits of the users between the cohorts of
     p_1, ..., p_(k-1) (equal ones) and those of the last vector's blocks (equal ones).
+
+    Raises:
+        ArgumentError: unless ``k`` is an integer >= 2 and ``budget`` is an integer >= 0.
     """
     check_integer("k", k, 2)
     check_integer("budget", budget, 0)
@@ -376,6 +407,9 @@ def simulate_chase(
             other entries are not read.
         ratio: odds of a true sign.
         rng: of the simulation.
+
+    Raises:
+        ArgumentError: unless ``users`` holds one cohort size for each of the k steps.
 
     Example:
         >>> instance = Pointers.draw(256, key=1)

@@ -12,18 +12,15 @@ import operator
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, GeneratorType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, ProtocolError, check_integer, describe
+from geomdp.core.errors import ArgumentError, CapacityError, ProtocolError, check_integer, describe
 from geomdp.local.finite import Dice, Kernel, draw
-from geomdp.local.reach import reachable, stores
+from geomdp.local.reach import Snapshot, reachable
 from geomdp.privacy.exact import uniform
 from geomdp.privacy.sampler import SecureSampler
-
-if TYPE_CHECKING:
-    from geomdp.local.models import Model
 
 
 class DataAccessError(ProtocolError):
@@ -120,6 +117,9 @@ class Inputs:
     Args:
         values: one input per user.
 
+    Raises:
+        ArgumentError: unless ``values`` lists one input per user.
+
     Example:
         >>> sealed = Inputs([0, 1, 1])
         >>> len(sealed), sealed
@@ -135,7 +135,10 @@ class Inputs:
 
     def __init__(self, values: Iterable[Any]) -> None:
         self.__source = values
-        self.__values = tuple(values)
+        try:
+            self.__values = tuple(values)
+        except TypeError:
+            raise ArgumentError("data", "one input per user", "no collection") from None
 
     def __len__(self) -> int:
         return len(self.__values)
@@ -159,24 +162,51 @@ class Inputs:
             known = frozenset(domain)
             return all(x in known for x in self.__values)
         except TypeError:  # inputs without a hash
-            return all(any(_same(x, z) for z in domain) for x in self.__values)
+            return all(any(same_input(x, z) for z in domain) for x in self.__values)
 
     def _answer(self, user: int, kernel: Kernel, dice: Dice) -> Any:
-        return kernel.sample(self.__values[user], dice)
+        return Kernel.sample(kernel, self.__values[user], dice)  # the law that was accounted for
 
 
-def _same(x: Any, z: Any) -> bool:
+def same_input(x: Any, z: Any) -> bool:
+    """Return whether two inputs are equal: arrays by their entries, tuples place by place.
+
+    Example:
+        >>> same_input(("Alice", np.array([1, 2])), ("Alice", np.array([1, 2])))
+        True
+    """
     if x is z:
         return True
+    if isinstance(x, tuple) and isinstance(z, tuple):
+        return len(x) == len(z) and all(map(same_input, x, z))
     if isinstance(x, np.ndarray) or isinstance(z, np.ndarray):
         return bool(np.array_equal(x, z))
-    return bool(x == z)
+    try:
+        return bool(x == z)
+    except Exception:  # an input that cannot be compared; its own words stay with it
+        return False
 
 
 _NO_READING = (
     "A protocol may not read the users' inputs: ask a kernel of each user instead, "
     "and decide from the answers and from public coins."
 )
+
+
+class Entries(Protocol):
+    """What :func:`run` needs of a ledger: a place to enter each round before it is sampled."""
+
+    def charge(self, ask: Ask) -> None:
+        """Enter a round, or refuse it; see :class:`geomdp.local.models.Ledger`."""
+        ...
+
+
+class Rules(Protocol):
+    """What :func:`run` needs of an interaction model; see :mod:`geomdp.local.models`."""
+
+    def ledger(self) -> Entries:
+        """Return a new ledger, for one run."""
+        ...
 
 
 class Accountant(Protocol):
@@ -224,9 +254,11 @@ class Run:
 def run(
     protocol: MakeProtocol,
     data: Sequence[Any] | Inputs,
-    model: Model,
+    model: Rules,
     rng: int | np.random.SeedSequence | np.random.Generator | None = None,
     accountants: Sequence[Accountant] = (),
+    *,
+    limit: int = 10**7,
 ) -> Run:
     """Run a protocol on the users' inputs, under the rules of an interaction model.
 
@@ -237,6 +269,7 @@ def run(
         rng: None draws from the operating system's entropy; a seed or Generator makes a simulation, which
             is marked so. Users and public coins have generators of their own.
         accountants: told of every question before it is put and of every answer.
+        limit: largest number of steps, rounds and coins; public, and the same for all inputs.
 
     Returns:
         A :class:`Run`.
@@ -244,9 +277,11 @@ def run(
     Raises:
         DataAccessError: when the protocol, or a statistic that it asks about, holds or reads the data, or
             when a statistic writes down what it saw.
-        ArgumentError: when an input lies outside the domain that an accountant speaks about.
+        ArgumentError: when an input lies outside the domain that an accountant speaks about. Only the caller,
+            who holds the inputs, sees this: the protocol has not been started, and there is no transcript.
         InteractionError: when a round breaks the model's rules; nothing of that round was sampled.
         ProtocolError: when the protocol yields anything else, or asks an unknown user.
+        CapacityError: when it takes more than `limit` steps.
 
     Proof note. Precondition: the generator depends on received outputs only. Kernels see one input each,
     with private randomness that no other draw shares; so, given the transcript so far, the answers of a round
@@ -266,6 +301,9 @@ def run(
         (2, 1, True)
     """
     check_blind(protocol, data)
+    check_integer("limit", limit, 0)
+    if not callable(getattr(model, "ledger", None)):
+        raise ArgumentError("model", "an interaction model such as NonInteractive()", describe(model))
     sealed = data if isinstance(data, Inputs) else Inputs(data)
     for accountant in accountants:
         if not sealed._within(getattr(accountant, "domain", ())) and hasattr(accountant, "domain"):
@@ -275,15 +313,17 @@ def run(
     steps, step, answer = _start(protocol, data)
     events: list[tuple[Step, Any]] = []
     while step is not None:
+        if len(events) >= limit:
+            raise CapacityError("limit", "at least the number of steps", limit, "Does the protocol end?")
         if isinstance(step, Coin):
             outcome: Any = step.toss(coins)
         else:
             check_users(step, len(sealed))
-            notebooks = _check_statistics(step, sealed)
+            before = _check_statistics(step, sealed)
             ledger.charge(step)
             _charge(step, accountants)
             outcome = tuple(sealed._answer(user, kernel, users) for user, kernel in step.queries)
-            if any(len(book) != size for book, size in notebooks):
+            if before.changed():
                 raise DataAccessError("A statistic may not write down what it sees: it must be a function.")
             for (user, kernel), output in zip(step.queries, outcome, strict=True):
                 for accountant in accountants:
@@ -298,8 +338,8 @@ def run(
 _CHECKED = 64  # kernels of a round whose statistics are looked at
 
 
-def _check_statistics(ask: Ask, sealed: Inputs) -> list[tuple[Any, int]]:
-    """Refuse statistics that hold the inputs; return the containers they hold, with their lengths.
+def _check_statistics(ask: Ask, sealed: Inputs) -> Snapshot:
+    """Refuse statistics that hold the inputs; return what they hold now.
 
     The first 64 distinct kernels of the round are looked at: those of a round come from the same code.
     """
@@ -310,7 +350,7 @@ def _check_statistics(ask: Ask, sealed: Inputs) -> list[tuple[Any, int]]:
             break
     found = list(reachable(tuple(kernels.values())))
     _refuse([value for value in found if sealed._holds(value)])
-    return stores(found)
+    return Snapshot(found)
 
 
 def _charge(ask: Ask, accountants: Sequence[Accountant]) -> None:
@@ -331,7 +371,12 @@ def _dice(rng: int | np.random.SeedSequence | np.random.Generator | None) -> tup
     """Return the users' dice and the public ones."""
     if rng is None:
         return SecureSampler(), SecureSampler()
-    users, coins = np.random.default_rng(rng).spawn(2)
+    try:
+        if isinstance(rng, bool):
+            raise TypeError
+        users, coins = np.random.default_rng(rng).spawn(2)
+    except (TypeError, ValueError):
+        raise ArgumentError("rng", "None, a seed >= 0 or a numpy Generator", describe(rng)) from None
     return _SeededDice(users), _SeededDice(coins)
 
 
@@ -378,17 +423,27 @@ def advance(steps: Steps, outcome: Any) -> tuple[Step | None, Any]:
         step = steps.send(outcome)
     except StopIteration as stop:
         return None, stop.value
-    if not isinstance(step, (Ask, Coin)):
+    if type(step) not in (Ask, Coin):  # a subclass might show other queries each time it is asked
         raise ProtocolError(f"A protocol must yield Ask or Coin, not {describe(step)}.")
     return step, None
 
 
-def _start(protocol: MakeProtocol, data: object = None) -> tuple[Steps, Step | None, Any]:
-    steps = protocol()
-    if not isinstance(steps, GeneratorType):
+def called(protocol: Callable[[], Any]) -> Any:
+    """Return the generator of a protocol, not started.
+
+    Raises:
+        ArgumentError: when it is not a function that returns one.
+    """
+    steps = protocol() if callable(protocol) else protocol
+    if not callable(protocol) or not isinstance(steps, GeneratorType):
         raise ArgumentError(
-            "protocol", "a function that returns a generator", describe(steps), "Use `yield Ask(...)` in it."
+            "protocol", "a function that returns a generator", describe(steps), "Use `yield` in it."
         )
+    return steps
+
+
+def _start(protocol: MakeProtocol, data: object = None) -> tuple[Steps, Step | None, Any]:
+    steps = called(protocol)
     if data is not None and steps.gi_frame is not None:
         _refuse([v for v in steps.gi_frame.f_locals.values() if v is data])
     step, answer = advance(steps, None)

@@ -19,7 +19,9 @@ _MOST = 5000  # objects that are looked at
 _LEAVES = (int, float, complex, str, bytes, Fraction, np.generic, np.ndarray, type(None), type)
 _OPAQUE = (ModuleType, BuiltinFunctionType, CodeType)
 _HEAP = 1 << 9  # flag of classes that are defined in Python
-_STORES = (list, dict, set, deque, bytearray)
+_BYTES = 1 << 16  # of an array that is compared
+_FIXED = (int, float, complex, str, bytes, Fraction, np.generic, type(None), *_OPAQUE)
+_OURS = ("geomdp", "numpy")
 
 
 def reachable(value: Any) -> Iterator[Any]:
@@ -58,7 +60,7 @@ def _held(value: Any) -> Iterator[Any]:
         yield from _contents(value)
         yield from value.__defaults__ or ()
         yield from (value.__kwdefaults__ or {}).values()
-        if (value.__module__ or "").partition(".")[0] not in ("geomdp", "numpy"):
+        if (value.__module__ or "").partition(".")[0] not in _OURS:
             yield from (
                 value.__globals__[name] for name in names(value.__code__) if name in value.__globals__
             )
@@ -113,6 +115,45 @@ def names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*(names(part) for part in inner))
 
 
-def stores(found: Iterable[Any]) -> list[tuple[Any, int]]:
-    """Return the containers among the objects that could be written to, each with its length."""
-    return [(item, len(item)) for item in found if isinstance(item, _STORES)]
+class Snapshot:
+    """What the found objects held at one time: entries, attributes, variables of closures, globals.
+
+    Args:
+        found: objects, e.g. those that :func:`reachable` yields.
+
+    Example:
+        >>> box = {"last": 0}
+        >>> before = Snapshot([box])
+        >>> box["last"] = 1
+        >>> before.changed()
+        True
+    """
+
+    def __init__(self, found: Iterable[Any]) -> None:
+        self._kept = [(item, _state(item)) for item in found if not isinstance(item, _FIXED)]
+
+    def changed(self) -> bool:
+        """Return whether one of the objects holds something else now: another number, or another object."""
+        return any(not _alike(state, _state(item)) for item, state in self._kept)
+
+
+def _state(item: Any) -> tuple[Any, ...]:
+    """Return what an object holds, the objects themselves; the bytes of an array of at most 64 KiB."""
+    if isinstance(item, np.ndarray):
+        return (item.tobytes(),) if item.nbytes <= _BYTES and not item.dtype.hasobject else ()
+    if isinstance(item, type):
+        ours = item.__module__.partition(".")[0] in _OURS or not item.__flags__ & _HEAP
+        return () if ours else tuple(vars(item).values())
+    if isinstance(item, bytearray):
+        return (bytes(item[:_BYTES]),)
+    if isinstance(item, Mapping) and not isinstance(item, dict):  # may make its entries anew each time
+        return ()
+    size = (len(item),) if isinstance(item, (list, dict, set, deque)) else ()
+    return (*size, *_held(item))
+
+
+def _alike(first: tuple[Any, ...], second: tuple[Any, ...]) -> bool:
+    if len(first) != len(second):
+        return False
+    pairs = zip(first, second, strict=True)
+    return all(a is b or (type(a) is type(b) and isinstance(a, (int, bytes)) and a == b) for a, b in pairs)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, describe
-from geomdp.local.finite import Kernel, check_ratio
+from geomdp.core.errors import ArgumentError, check_integer, describe
+from geomdp.local.domains import DeclaredDomain, check_domain
+from geomdp.local.finite import BitKernel, Kernel, check_ratio, ratio_of
 from geomdp.local.models import Pool, Sequential
-from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps, advance
+from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps, advance, called
+from geomdp.protocol.transcript import PARTIES
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,16 @@ class Rejection:
 
     Args:
         kernel: the kernel R to simulate.
-        domain: every input that the owner may hold.
+        domain: every input that the owner may hold, at least one; whatever else it holds is treated as the
+            first of them, see :class:`~geomdp.local.domains.DeclaredDomain`.
         ratio: at least the kernel's worst ratio over the domain.
 
     Attributes:
         largest: M(y), the largest probability of each output over the domain.
         ignores: True if the kernel's law is the same for every input; no private bit is needed then.
 
-    Proof note. Let M(y) and m(y) be the largest and smallest R(x)(y) over the domain; M <= ratio m. Put
+    Proof note. Write R(x) for the kernel's law at the member of the domain that x is settled to, which is x
+    itself if x is declared. Let M(y) and m(y) be the largest and smallest R(x)(y); M <= ratio m. Put
     R0 = M / sum M and a(x, y) = R(x)(y) ratio / (M(y) (1 + ratio)). From m <= R(x)(y) <= M, the acceptance
     lies in [1/(1+ratio), ratio/(1+ratio)] = [c, 1-c], so it is what arrives when the owner sends 1 with
     probability (a - c)/(1 - 2c). One attempt outputs y with probability R0(y) a(x, y) = R(x)(y)/K,
@@ -52,18 +56,24 @@ class Rejection:
     """
 
     kernel: Kernel
-    domain: Sequence[Any]
+    domain: Sequence[Any] | DeclaredDomain
     ratio: Fraction
     largest: tuple[Fraction, ...] = field(init=False, repr=False)
     ignores: bool = field(init=False, repr=False)
+    _settled: DeclaredDomain = field(init=False, repr=False, compare=False)
+    _rows: tuple[tuple[Fraction, ...], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         ratio = check_ratio(self.ratio)
+        settled = self.domain if isinstance(self.domain, DeclaredDomain) else DeclaredDomain(self.domain)
+        rows = tuple(self.kernel.probabilities(x) for x in settled.members)
+        columns = tuple(zip(*rows, strict=True))
+        worst = max(map(ratio_of, columns), default=Fraction(1))
         object.__setattr__(self, "ratio", ratio)
-        rows = [self.kernel.probabilities(x) for x in self.domain]
-        worst = self.kernel.worst_ratio(self.domain)
-        object.__setattr__(self, "largest", tuple(max(column) for column in zip(*rows, strict=True)))
+        object.__setattr__(self, "largest", tuple(map(max, columns)))
         object.__setattr__(self, "ignores", worst == 1)
+        object.__setattr__(self, "_settled", settled)
+        object.__setattr__(self, "_rows", rows)
         if worst > ratio:
             raise ArgumentError(
                 "ratio", "at least the kernel's worst ratio over the domain", describe(ratio), "Raise it."
@@ -91,12 +101,16 @@ class Rejection:
         weights = tuple(int(value * scale) for value in self.largest)
         return Coin(len(weights), weights)
 
+    def probabilities(self, x: Any) -> tuple[Fraction, ...]:
+        """Return the kernel's law at the declared input that x is, or else at the first declared one."""
+        return self._rows[self._settled.place(x)]
+
     def acceptance(self, x: Any, output: Any) -> Fraction:
-        """Return a(x, y): the probability that acceptance arrives; in [c, 1-c] even outside the domain."""
+        """Return a(x, y): the probability that acceptance arrives; in [c, 1-c] for every x."""
         place, c = self.kernel.outputs.index(output), self.crossover
         if not self.largest[place]:  # never proposed
             return c
-        return min(max(self.kernel.probabilities(x)[place] * (1 - c) / self.largest[place], c), 1 - c)
+        return self.probabilities(x)[place] * (1 - c) / self.largest[place]
 
     def sent(self, x: Any, output: Any) -> Fraction:
         """Return the probability with which the owner sends acceptance: (a - c)/(1 - 2c), 1/2 if c = 1/2."""
@@ -106,8 +120,8 @@ class Rejection:
 
 
 @dataclass(frozen=True)
-class Acceptance(Kernel):
-    """One private bit: does the user accept a publicly proposed answer of another kernel?
+class Acceptance(BitKernel):
+    """One private bit: does the user accept (1) a publicly proposed answer of another kernel?
 
     Args:
         simulation: of that kernel.
@@ -120,11 +134,6 @@ class Acceptance(Kernel):
 
     simulation: Rejection
     output: Any
-
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """The bits 0 (reject) and 1 (accept)."""
-        return (0, 1)
 
     def weights(self, x: Any) -> tuple[int, ...]:
         """Return the weights of 0 and 1."""
@@ -143,19 +152,25 @@ def one_bit(
     Args:
         protocol: a sequentially interactive protocol; its kernels have a worst ratio of at most `ratio`.
         ratio: >= 1.
-        domain: every input that a user may hold.
+        domain: every input that a user may hold; any other one is treated as the first of them.
         users: number of users to draw from: about (1 + 1/ratio) sum_y M(y) per answer.
         attempts: largest number of attempts per answer; the protocol returns None when they run out.
+
+    Raises:
+        ArgumentError: unless ``users`` is an integer >= 0 and ``attempts`` is None or an integer >= 1.
 
     Proof note. Privacy: a user answers one :class:`Acceptance` bit, so its transcript is log(ratio)-DP; who
     answers is decided by earlier users' bits only. Law: with inputs drawn independently from P, one attempt
     outputs y with probability R0(y) E a(x, y) = E R(x)(y)/K. Conclusion: accepted answers have the law of the
     kernel at a random input, as in the original protocol.
     """
-    limit, inputs = check_ratio(ratio), tuple(domain)
+    limit, inputs = check_ratio(ratio), DeclaredDomain(domain)
+    check_integer("users", users, 0)
+    if attempts is not None:
+        check_integer("attempts", attempts, 1)
 
     def steps() -> Steps:
-        pool, ledger, inner = Pool(users), Sequential().ledger(), protocol()
+        pool, ledger, inner = Pool(users), Sequential().ledger(), called(protocol)
         ask, answer = yield from to_ask(inner, None)
         while ask is not None:
             ledger.charge(ask)
@@ -173,6 +188,27 @@ def one_bit(
         return answer
 
     return steps
+
+
+def party_domains(inputs: Mapping[str, Iterable[Any]]) -> dict[str, DeclaredDomain]:
+    """Return the declared inputs ("Alice", x) and ("Bob", y) of users whose role is known.
+
+    Args:
+        inputs: {"Alice": possible x, "Bob": possible y}, at least one of each.
+
+    Raises:
+        ArgumentError: on other roles, or on a role without inputs.
+
+    Example:
+        >>> party_domains({"Alice": (0, 1), "Bob": (5,)})["Alice"].settle(("Alice", 7))
+        ('Alice', 0)
+    """
+    if not isinstance(inputs, Mapping) or set(inputs) != set(PARTIES):
+        raise ArgumentError(
+            "inputs", "a mapping of 'Alice' and 'Bob' to their possible inputs", "another one"
+        )
+    listed = {role: check_domain(inputs[role], "inputs") for role in PARTIES}
+    return {role: DeclaredDomain((role, value) for value in values) for role, values in listed.items()}
 
 
 def to_ask(inner: Steps, outcome: Any) -> Generator[Coin, Any, tuple[Ask | None, Any]]:

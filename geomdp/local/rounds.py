@@ -30,9 +30,9 @@ from geomdp.core.errors import (
 from geomdp.local.coding import majority_error, plan_majority
 from geomdp.local.finite import Kernel, check_ratio
 from geomdp.local.models import FullyInteractive, Pool
-from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, run
-from geomdp.local.rejection import Rejection, to_ask
-from geomdp.local.twoparty import BSC, SentBit, next_step
+from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, called, run
+from geomdp.local.rejection import Rejection, party_domains, to_ask
+from geomdp.local.twoparty import BSC, SentBit, next_step, played
 from geomdp.protocol.transcript import PARTIES
 
 ALICE, BOB = PARTIES
@@ -47,6 +47,9 @@ class Message:
         size: number of possible messages, >= 1.
         send: the owner's input -> the message in 0..size-1, or the probabilities of all of them (private
             coins).
+
+    Raises:
+        ArgumentError: unless ``owner`` is one of :data:`PARTIES` and ``size`` is an integer >= 1.
     """
 
     owner: str
@@ -97,10 +100,19 @@ class Round:
     """Messages that are sent at the same time.
 
     Attributes:
-        messages: of both parties, any number of each.
+        messages: of both parties, any number of each; kept as a tuple.
+
+    Raises:
+        ArgumentError: when one of them is no Message.
     """
 
     messages: tuple[Message, ...]
+
+    def __post_init__(self) -> None:
+        messages = tuple(self.messages) if isinstance(self.messages, Iterable) else (None,)
+        if not all(isinstance(message, Message) for message in messages):
+            raise ArgumentError("messages", "a sequence of Message", describe(self.messages))
+        object.__setattr__(self, "messages", messages)
 
 
 RoundSteps = Generator[Round | Coin, Any, Any]
@@ -144,7 +156,11 @@ class SentMessage(Kernel):
         return tuple(range(self.message.size))
 
     def weights(self, x: Any) -> tuple[int, ...]:
-        """Return integer weights of the messages."""
+        """Return integer weights of the messages.
+
+        Raises:
+            ArgumentError: unless ``x`` is a pair (role, value) of the message's owner.
+        """
         if not isinstance(x, tuple) or len(x) != 2 or x[0] != self.message.owner:
             raise ArgumentError("x", "a pair (role, value) of the message's owner", "something else")
         law = self.message.law(x[1])
@@ -158,19 +174,10 @@ def as_local(protocol: RoundProtocol) -> MakeProtocol:
     Runs, transcripts and exact laws apply to it as they are.
     """
 
-    def steps() -> Steps:
-        inner = protocol.steps()
-        step, answer = step_of(inner, None)
-        while step is not None:
-            outcome: Any
-            if isinstance(step, Round):
-                outcome = yield Ask(tuple((PARTIES.index(m.owner), SentMessage(m)) for m in step.messages))
-            else:
-                outcome = yield step
-            step, answer = step_of(inner, outcome)
-        return answer
+    def ask(spoken: Round) -> Generator[Ask, Any, Any]:
+        return (yield Ask(tuple((PARTIES.index(m.owner), SentMessage(m)) for m in spoken.messages)))
 
-    return steps
+    return lambda: played(called(protocol.steps), ask, step_of)
 
 
 def step_of(steps: RoundSteps, outcome: Any) -> tuple[Round | Coin | None, Any]:
@@ -196,6 +203,9 @@ def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: 
         copies: odd number of users per bit, see :func:`plan_rounds`.
         users: number of users; too few raise CapacityError.
 
+    Raises:
+        ArgumentError: unless ``copies`` is an odd integer >= 1.
+
     Proof note. Privacy: each user answers one SentBit of crossover 1/(1 + ratio): log(ratio)-DP. Rounds: a
     round with messages becomes one round, as its bits depend on earlier rounds only. Law: a copy arrives
     wrong with the crossover of BSC.of_users(ratio), independently; with T bits in all, the answer is that of
@@ -211,19 +221,17 @@ def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: 
         5
     """
     crossover = BSC.of_response(ratio).crossover
+    check_integer("users", users, 0)
     if check_integer("copies", copies, 1) % 2 == 0:
         raise ArgumentError("copies", "odd", copies, "An odd number of copies leaves no tie.")
 
     def steps() -> Steps:
-        pool, inner = Pool(users), protocol.steps()
-        step, answer = step_of(inner, None)
-        while step is not None:
-            if isinstance(step, Coin):
-                step, answer = step_of(inner, (yield step))
-                continue
+        pool = Pool(users)
+
+        def ask(spoken: Round) -> Generator[Ask, Any, tuple[int, ...]]:
             kernels = [
                 SentBit(message.owner, _digit(message, place), crossover)
-                for message in step.messages
+                for message in spoken.messages
                 for place in range(message.bits)
             ]
             bits: tuple[int, ...] = ()
@@ -231,8 +239,9 @@ def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: 
                 cohort = pool.take(copies * len(kernels))
                 bits = yield Ask(tuple((u, kernels[i // copies]) for i, u in enumerate(cohort.users)))
             read = iter([2 * sum(bits[i * copies : (i + 1) * copies]) > copies for i in range(len(kernels))])
-            step, answer = step_of(inner, tuple(_assemble(message, read) for message in step.messages))
-        return answer
+            return tuple(_assemble(message, read) for message in spoken.messages)
+
+        return (yield from played(called(protocol.steps), ask, step_of))
 
     return steps
 
@@ -280,8 +289,14 @@ def from_ldp_rounds(
         protocol: a sequentially interactive protocol whose users hold ("Alice", x) or ("Bob", y); its kernels
             have a worst ratio of at most `ratio` over each role's inputs.
         ratio: >= 1.
-        inputs: {"Alice": possible x, "Bob": possible y}.
+        inputs: {"Alice": possible x, "Bob": possible y}, at least one of each. A party that holds anything
+            else plays as if it held the first one listed for it, as in
+            :func:`~geomdp.local.twoparty.from_ldp`.
         proposals: number L of public proposals per answer, >= 1; see :func:`proposals_for`.
+
+    Raises:
+        ArgumentError: unless ``inputs`` maps both parties to their possible inputs and ``proposals`` is an
+            integer >= 1.
 
     Proof note. A proposal is accepted with probability sum_y R0(y) R(x)(y)/M(y) = 1/S, S = sum M <= ratio,
     and the accepted one has the law R(x), independently of J. So P(J = j) = (1 - 1/S)^(j-1)/S, and an answer
@@ -291,16 +306,12 @@ def from_ldp_rounds(
     1 + 2.89 epsilon: n (1 + 2.89 epsilon) for n users (Theorem 5.1; the acceptance there is e^-epsilon).
     """
     limit = check_ratio(ratio)
-    if set(inputs) != set(PARTIES):
-        raise ArgumentError(
-            "inputs", "a mapping of 'Alice' and 'Bob' to their possible inputs", "another one"
-        )
-    domains = {role: tuple((role, value) for value in inputs[role]) for role in PARTIES}
+    domains = party_domains(inputs)
     check_integer("proposals", proposals, 1)
 
     def steps() -> RoundSteps:
         roles: dict[int, str] = {}
-        inner = protocol()
+        inner = called(protocol)
         ask, answer = yield from to_ask(inner, None)
         while ask is not None:
             drawn: list[list[Any]] = []
@@ -336,7 +347,7 @@ def _index_law(law: Rejection, role: str, public: Sequence[Any]) -> Callable[[An
         if law.ignores:
             return [Fraction(1)]
         chances, left = [], Fraction(1)
-        probabilities = law.kernel.probabilities((role, value))
+        probabilities = law.probabilities((role, value))
         for output in public:
             place = law.kernel.outputs.index(output)
             accept = probabilities[place] / law.largest[place]
@@ -349,6 +360,9 @@ def _index_law(law: Rejection, role: str, public: Sequence[Any]) -> Callable[[An
 
 def proposals_for(answers: int, ratio: Fraction, failure: Fraction | float | str) -> int:
     """Return a number L of proposals with answers * (1 - 1/ratio)^L <= failure.
+
+    Raises:
+        ArgumentError: unless ``answers`` is an integer >= 1 and ``failure`` is between 0 and 1.
 
     Example:
         >>> proposals_for(1, Fraction(2), Fraction(1, 1024))
@@ -368,6 +382,9 @@ def proposals_for(answers: int, ratio: Fraction, failure: Fraction | float | str
 def elias(number: int) -> str:
     """Return the Elias gamma code of a number >= 1: as many zeros as it has binary digits but one, then it.
 
+    Raises:
+        ArgumentError: unless ``number`` is an integer >= 1.
+
     Example:
         >>> [elias(j) for j in (1, 2, 5)]
         ['1', '010', '00101']
@@ -378,6 +395,9 @@ def elias(number: int) -> str:
 
 def decode_elias(code: str) -> list[int]:
     """Return the numbers of a concatenation of Elias codes.
+
+    Raises:
+        ArgumentError: when ``code`` is cut off: no concatenation of Elias codes.
 
     Example:
         >>> decode_elias(elias(5) + elias(1) + elias(1023))
@@ -436,6 +456,9 @@ def alternating(protocol: RoundProtocol, first: str) -> RoundProtocol:
         protocol: a round protocol.
         first: who speaks first.
 
+    Raises:
+        ArgumentError: unless ``first`` is one of :data:`PARTIES`.
+
     Example:
         >>> def total():
         ...     a, b = yield Round((Message(ALICE, 4, lambda x: x), Message(BOB, 4, lambda y: y)))
@@ -447,22 +470,20 @@ def alternating(protocol: RoundProtocol, first: str) -> RoundProtocol:
     order = (check_choice("first", first, PARTIES), PARTIES[1 - PARTIES.index(first)])
 
     def steps() -> RoundSteps:
-        inner = protocol.steps()
-        step, answer = step_of(inner, None)
         speaker = order[0]
-        while step is not None:
-            if isinstance(step, Coin):
-                step, answer = step_of(inner, (yield step))
-                continue
+
+        def take_turns(spoken: Round) -> Generator[Round, Any, tuple[int, ...]]:
+            nonlocal speaker
             received: dict[int, int] = {}
             for player in (speaker, PARTIES[1 - PARTIES.index(speaker)]):
-                places = [i for i, message in enumerate(step.messages) if message.owner == player]
+                places = [i for i, message in enumerate(spoken.messages) if message.owner == player]
                 if places:
-                    heard = yield Round(tuple(step.messages[i] for i in places))
+                    heard = yield Round(tuple(spoken.messages[i] for i in places))
                     received |= dict(zip(places, heard, strict=True))
                     speaker = player
-            step, answer = step_of(inner, tuple(received[i] for i in range(len(step.messages))))
-        return answer
+            return tuple(received[i] for i in range(len(spoken.messages)))
+
+        return (yield from played(called(protocol.steps), take_turns, step_of))
 
     return RoundProtocol(steps)
 

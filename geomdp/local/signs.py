@@ -29,6 +29,9 @@ def keyed_integer(bound: int, *parts: int | str | bytes) -> int:
         bound: >= 1, of any size.
         parts: integers >= 0, strings, or bytes.
 
+    Raises:
+        ArgumentError: unless ``bound`` is an integer >= 1.
+
     Example:
         >>> keyed_integer(10, 1, "level") == keyed_integer(10, 1, "level") < 10
         True
@@ -107,6 +110,9 @@ def toss_signs(key: int | None) -> Generator[Coin, int, Signs]:
 
 def elect(scores: Sequence[int]) -> Generator[Coin, int, int]:
     """Return the candidate of largest score; a public coin decides among equals.
+
+    Raises:
+        ArgumentError: on no scores.
 
     Example:
         >>> steps = elect([2, 5, 5])

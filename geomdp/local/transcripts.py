@@ -8,17 +8,20 @@ instances, on which it is a proof.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
-from operator import mul
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, CapacityError, ProtocolError
+from geomdp.core.errors import CapacityError, ProtocolError
+from geomdp.local.domains import check_domain
 from geomdp.local.finite import Kernel
 from geomdp.local.models import Model
-from geomdp.local.protocol import Ask, Coin, Inputs, MakeProtocol, Step, advance, check_blind, start
+from geomdp.local.protocol import Ask, Coin, MakeProtocol, Step, advance, check_blind, start
+
+_LONGEST = 2_000  # steps of one transcript; every step replays all earlier ones
 
 #: Outcomes so far, in order: the tuple of answers of an Ask, the face of a Coin.
 Outcomes = tuple[Any, ...]
@@ -88,7 +91,8 @@ def transcripts(
         ProtocolError: when the protocol is no function of the transcript, or asks an unknown user.
         DataAccessError: when it holds the inputs.
         InteractionError: when it breaks the model's rules.
-        CapacityError: when there are more transcripts than `limit`.
+        CapacityError: when there are more transcripts than `limit`, or when one is longer than 2,000 steps,
+            as that of a protocol that never ends.
 
     Example:
         >>> from geomdp.local.kernels import RandomisedResponse
@@ -116,6 +120,8 @@ def transcripts(
                 ledger.charge(step)
             step, answer = advance(steps, outcome)
         while step is not None:
+            if len(node.events) >= _LONGEST:
+                raise CapacityError("protocol", f"one that ends within {_LONGEST} steps", "a longer one")
             if isinstance(step, Ask):
                 ledger.charge(step)
             branches = _branches(node, step, _laws(step, candidates), recheck)
@@ -160,11 +166,9 @@ def _columns(kernel: Kernel, inputs: Sequence[Any], again: bool) -> tuple[Chance
     A replay evaluates the inputs in reverse: a statistic that remembers what it saw then shows it, by other
     weights or by another step of the protocol.
     """
-    rows = [kernel.weights(x) for x in (reversed(inputs) if again else inputs)]
+    rows = [kernel.checked(x) for x in (reversed(inputs) if again else inputs)]
     rows = rows[::-1] if again else rows
     totals = {row: sum(row) for row in set(rows)}
-    if any(len(row) != len(kernel.outputs) or min(row) < 0 or not total for row, total in totals.items()):
-        raise ProtocolError("A kernel must give one weight >= 0 to each output, not all 0.")
     below = lcm(*totals.values())
     if any(total != below for total in totals.values()):
         rows = [tuple(w * (below // totals[row]) for w in row) for row in rows]
@@ -205,7 +209,7 @@ def _updated(
     updated = dict(chances)
     for (user, _), law, place in zip(ask.queries, laws, places, strict=True):
         (old, above), (new, below) = updated[user], law[place]
-        updated[user] = tuple(map(mul, old, new)), above * below
+        updated[user] = tuple(map(operator.mul, old, new)), above * below
         if not any(updated[user][0]):
             return None
     return updated
@@ -230,10 +234,7 @@ def transcript_law(
         >>> transcript_law(ask, [[0, 1]], NonInteractive())[((1,),)]
         Fraction(1, 2)
     """
-    law: dict[Outcomes, Fraction] = {}
-    for leaf, chance in _weighted(protocol, population, model, limit):
-        law[leaf.outcomes] = law.get(leaf.outcomes, Fraction(0)) + chance
-    return law
+    return _law_of(operator.attrgetter("outcomes"), protocol, population, model, limit=limit)
 
 
 def answer_law(
@@ -250,33 +251,24 @@ def answer_law(
         >>> answer_law(total, [[1], [1]], NonInteractive())[2]
         Fraction(9, 16)
     """
-    law: dict[Any, Fraction] = {}
-    for leaf, chance in _weighted(protocol, population, model, limit):
-        law[leaf.answer] = law.get(leaf.answer, Fraction(0)) + chance
-    return law
+    return _law_of(operator.attrgetter("answer"), protocol, population, model, limit=limit)
 
 
-def _weighted(
-    protocol: MakeProtocol, population: Sequence[Sequence[Any]], model: Model, limit: int
-) -> Iterator[tuple[Leaf, Fraction]]:
+def _law_of(
+    what: Callable[[Leaf], Any],
+    protocol: MakeProtocol,
+    population: Sequence[Sequence[Any]],
+    model: Model,
+    *,
+    limit: int,
+) -> dict[Any, Fraction]:
+    """Return the exact law of a function of the complete transcript."""
     candidates = {user: check_domain(inputs, f"population[{user}]") for user, inputs in enumerate(population)}
     check_blind(protocol, population)
+    law: dict[Any, Fraction] = {}
     for leaf in transcripts(protocol, candidates, model, limit=limit):
         chance = leaf.coins
         for row, below in leaf.chances.values():
             chance *= Fraction(sum(row), below * len(row))
-        yield leaf, chance
-
-
-def check_domain(domain: Iterable[Any], name: str = "domain") -> tuple[Any, ...]:
-    """Return candidate inputs as a tuple.
-
-    Raises:
-        ArgumentError: when there is none, or when they are sealed.
-    """
-    if isinstance(domain, Inputs):
-        raise ArgumentError(name, "candidate inputs, which are public", "sealed inputs")
-    inputs = tuple(domain)
-    if not inputs:
-        raise ArgumentError(name, "at least one input", "empty")
-    return inputs
+        law[what(leaf)] = law.get(what(leaf), Fraction(0)) + chance
+    return law

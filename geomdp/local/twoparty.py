@@ -19,11 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, ProtocolError, check_choice, check_fraction, describe
-from geomdp.local.finite import Kernel, check_probability, check_ratio
+from geomdp.core.errors import (
+    ArgumentError,
+    ProtocolError,
+    check_choice,
+    check_fraction,
+    check_integer,
+    describe,
+)
+from geomdp.local.finite import BitKernel, check_probability, check_ratio
 from geomdp.local.models import FullyInteractive, Pool
-from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, run
-from geomdp.local.rejection import Rejection, to_ask
+from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, called, run
+from geomdp.local.rejection import Rejection, party_domains, to_ask
 from geomdp.protocol.transcript import PARTIES
 
 ALICE, BOB = PARTIES
@@ -36,6 +43,9 @@ class Bit:
     Attributes:
         owner: "Alice" or "Bob".
         send: the owner's input -> the bit, or the probability of sending 1 (private coins).
+
+    Raises:
+        ArgumentError: unless ``owner`` is one of :data:`PARTIES`.
     """
 
     owner: str
@@ -82,6 +92,9 @@ class BSC:
     Args:
         crossover: probability that a bit is flipped, 0 <= crossover <= 1/2.
 
+    Raises:
+        ArgumentError: unless ``crossover`` is a probability between 0 and 1/2.
+
     Example:
         >>> BSC.of_response(Fraction(3)), BSC.of_users(Fraction(3))
         (BSC(crossover=Fraction(1, 4)), BSC(crossover=Fraction(3, 8)))
@@ -116,7 +129,7 @@ class BSC:
 
 
 @dataclass(frozen=True)
-class SentBit(Kernel):
+class SentBit(BitKernel):
     """The bit that arrives when the owner sends `send(value)` over a channel; others send a fair coin.
 
     Inputs are pairs (role, value).
@@ -125,6 +138,9 @@ class SentBit(Kernel):
         owner: the role whose bit it is.
         send: value -> bit, or probability of sending 1.
         crossover: of the channel, in [0, 1/2].
+
+    Raises:
+        ArgumentError: unless ``owner`` is one of :data:`PARTIES`.
 
     Proof note. The owner's bit arrives as 1 with probability c + (1-2c) s, between c and 1-c; a fair coin
     lies between these. Two inputs change an output's probability by a factor of at most (1-c)/c. Conclusion:
@@ -140,13 +156,16 @@ class SentBit(Kernel):
     send: Callable[[Any], Fraction | int]
     crossover: Fraction
 
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """The bits 0 and 1."""
-        return (0, 1)
+    def __post_init__(self) -> None:
+        check_choice("owner", self.owner, PARTIES)
+        object.__setattr__(self, "crossover", BSC(self.crossover).crossover)
 
     def weights(self, x: Any) -> tuple[int, ...]:
-        """Return the weights of 0 and 1."""
+        """Return the weights of 0 and 1.
+
+        Raises:
+            ArgumentError: unless ``x`` is a pair (role, value).
+        """
         if not isinstance(x, tuple) or len(x) != 2:
             raise ArgumentError("x", "a pair (role, value)", "something else")
         if x[0] != self.owner:
@@ -190,19 +209,30 @@ def over_bsc(protocol: TwoPartyProtocol, channel: BSC) -> MakeProtocol:
         Fraction(3, 4)
     """
 
-    def steps() -> Steps:
-        inner = protocol.steps()
-        step, answer = step_of(inner, None)
-        while step is not None:
-            if isinstance(step, Bit):
-                user = PARTIES.index(step.owner)
-                outcome = (yield Ask(((user, SentBit(step.owner, step.send, channel.crossover)),)))[0]
-            else:
-                outcome = yield step
-            step, answer = step_of(inner, outcome)
-        return answer
+    def ask(bit: Bit) -> Generator[Ask, Any, int]:
+        kernel = SentBit(bit.owner, bit.send, channel.crossover)
+        return int((yield Ask(((PARTIES.index(bit.owner), kernel),)))[0])
 
-    return steps
+    return lambda: played(called(protocol.steps), ask, step_of)
+
+
+def played(
+    inner: Generator[Any, Any, Any],
+    play: Callable[[Any], Generator[Any, Any, Any]],
+    following: Callable[[Any, Any], tuple[Any, Any]],
+) -> Generator[Any, Any, Any]:
+    """Play a protocol by steps of another kind, and return its answer; public coins are tossed as they are.
+
+    Args:
+        inner: the protocol's generator, not started.
+        play: for a step that is no coin, the generator of steps that returns what the step receives.
+        following: the protocol's next step, :func:`step_of` or its like.
+    """
+    step, answer = following(inner, None)
+    while step is not None:
+        outcome = (yield step) if isinstance(step, Coin) else (yield from play(step))
+        step, answer = following(inner, outcome)
+    return answer
 
 
 def step_of(steps: TwoPartySteps, outcome: Any) -> tuple[Bit | Coin | None, Any]:
@@ -248,6 +278,9 @@ def to_ldp(protocol: TwoPartyProtocol, ratio: Fraction, users: int) -> MakeProto
         ratio: e^epsilon or below, > 1 to transmit anything.
         users: number of users; too few raise CapacityError in the middle of a run.
 
+    Raises:
+        ArgumentError: unless ``users`` is an integer >= 0.
+
     Proof note. Privacy: each user answers one SentBit of crossover 1/(1 + ratio), so its transcript is
     log(ratio)-DP (the interaction is refused otherwise). Law: a fresh user has the owner's role with
     probability 1/2, independently of all before, so a sent bit arrives flipped with probability
@@ -255,18 +288,15 @@ def to_ldp(protocol: TwoPartyProtocol, ratio: Fraction, users: int) -> MakeProto
     transcript has exactly the law of the protocol over BSC.of_users(ratio) (Lemma 3.1).
     """
     crossover = BSC.of_response(ratio).crossover
+    check_integer("users", users, 0)
 
     def steps() -> Steps:
         pool = Pool(users)
-        inner = protocol.steps()
-        step, answer = step_of(inner, None)
-        while step is not None:
-            if isinstance(step, Bit):
-                outcome = (yield pool.take(1).ask(SentBit(step.owner, step.send, crossover)))[0]
-            else:
-                outcome = yield step
-            step, answer = step_of(inner, outcome)
-        return answer
+
+        def ask(bit: Bit) -> Generator[Ask, Any, int]:
+            return int((yield pool.take(1).ask(SentBit(bit.owner, bit.send, crossover)))[0])
+
+        return (yield from played(called(protocol.steps), ask, step_of))
 
     return steps
 
@@ -287,24 +317,28 @@ def from_ldp(
         protocol: a local protocol whose users hold ("Alice", x) or ("Bob", y); its kernels must have a worst
             ratio of at most `ratio` over each role's inputs.
         ratio: >= 1.
-        inputs: {"Alice": possible x, "Bob": possible y}.
+        inputs: {"Alice": possible x, "Bob": possible y}, at least one of each. A party that holds anything
+            else plays as if it held the first one listed for it: an error would tell the other party about
+            the input, and an acceptance computed from it would follow no stated law.
         attempts: largest number of attempts per answer; the protocol returns None when they run out, which
             keeps a tree of transcripts finite. None (the default) tries on.
 
+    Raises:
+        ArgumentError: unless ``inputs`` maps both parties to their possible inputs.
+
     Proof note. By the proof note of Rejection, an accepted answer has the law of the kernel at the user's
-    input, independently of everything before. Conclusion: given the roles, the answers of the played protocol
-    have exactly the law of the local protocol with these users (Lemma 3.2, with the least number of uses).
+    settled input, independently of everything before. Conclusion: given the roles, the answers of the played
+    protocol have exactly the law of the local protocol with users who hold the settled inputs, which are
+    their own if these are declared (Lemma 3.2, with the least number of uses).
     """
     limit = check_ratio(ratio)
-    if set(inputs) != set(PARTIES):
-        raise ArgumentError(
-            "inputs", "a mapping of 'Alice' and 'Bob' to their possible inputs", "another one"
-        )
-    domains = {role: tuple((role, value) for value in inputs[role]) for role in PARTIES}
+    domains = party_domains(inputs)
+    if attempts is not None:
+        check_integer("attempts", attempts, 1)
 
     def steps() -> TwoPartySteps:
         roles: dict[int, str] = {}
-        inner = protocol()
+        inner = called(protocol)
         ask, answer = yield from to_ask(inner, None)
         while ask is not None:
             outputs = []

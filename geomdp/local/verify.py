@@ -9,11 +9,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, CapacityError, ProtocolError, check_fraction, describe
+from geomdp.core.errors import (
+    ArgumentError,
+    CapacityError,
+    ProtocolError,
+    check_fraction,
+    check_integer,
+    describe,
+)
+from geomdp.local.domains import check_domain
 from geomdp.local.finite import check_ratio, log_up
 from geomdp.local.models import Model
 from geomdp.local.protocol import MakeProtocol, check_blind
-from geomdp.local.transcripts import Leaf, Outcomes, check_domain, transcripts
+from geomdp.local.transcripts import Leaf, Outcomes, transcripts
 from geomdp.privacy.enclosure import Interval
 
 
@@ -45,6 +53,9 @@ class ExactLoss:
         """Return whether epsilon-DP is proved: ratio <= exp(epsilon), decided by an enclosure.
 
         A ratio that was built with odds(epsilon) is below exp(epsilon) and passes.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number >= 0.
         """
         budget = check_fraction("epsilon", epsilon)
         if budget < 0:
@@ -80,6 +91,7 @@ def exact_loss(
         DataAccessError: when it holds the inputs.
         InteractionError: when it breaks the model's rules.
         CapacityError: when there are more transcripts than `limit`.
+        ArgumentError: when ``others`` lists the user whose loss is asked for.
 
     Proof note. The probability of a transcript is (coins) x (product over users of the probability of the
     user's answers). For a fixed transcript, the other users' factors cancel in the ratio of two inputs of
@@ -99,6 +111,8 @@ def exact_loss(
         Fraction(4, 1)
     """
     inputs = check_domain(domain)
+    if not isinstance(others, Mapping):
+        raise ArgumentError("others", "a mapping of users to their inputs", describe(others))
     if user in others:
         raise ArgumentError("others", f"the inputs of users other than {user}", "one that lists it")
     candidates = {v: (x, *(z for z in inputs if z is not x)) for v, x in others.items()}
@@ -152,6 +166,10 @@ def exact_delta(
         ratio: e^epsilon, >= 1.
         limit: largest number of transcripts, and of assignments of the others.
 
+    Raises:
+        CapacityError: when the other users have more assignments than the limit.
+        ArgumentError: unless ``users`` is an integer >= 1 and ``user`` one of 0..users-1.
+
     Example:
         >>> from geomdp.local.kernels import RandomisedResponse
         >>> from geomdp.local.models import NonInteractive
@@ -163,6 +181,8 @@ def exact_delta(
     """
     inputs = check_domain(domain)
     factor = check_ratio(ratio)
+    check_integer("users", users, 1)
+    check_integer("user", user, 0, users - 1)
     if len(inputs) ** (users - 1) > limit:
         raise CapacityError("users", f"such that at most {limit} assignments of the others exist", users)
     leaves = list(transcripts(protocol, dict.fromkeys(range(users), inputs), model, limit=limit))

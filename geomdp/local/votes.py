@@ -20,7 +20,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, CapacityError, check_integer, describe
+from geomdp.core.errors import ArgumentError, CapacityError, check_fraction, check_integer, describe
 from geomdp.local.finite import check_probability, check_ratio
 from geomdp.local.kernels import YesNo
 
@@ -29,7 +29,18 @@ _WIDTH = 7.5  # standard deviations of the number of knowing users that are summ
 
 
 def vote_rates(kernel: YesNo) -> Rates:
-    """Return (own, other) of a yes/no kernel."""
+    """Return (own, other) of a yes/no kernel.
+
+    Args:
+        kernel: how a user answers a yes/no question.
+
+    Returns:
+        P(1 | yes) and P(1 | no), exact.
+
+    Example:
+        >>> vote_rates(YesNo.symmetric(Fraction(3)))
+        (Fraction(3, 4), Fraction(1, 4))
+    """
     return kernel.p, kernel.q
 
 
@@ -134,6 +145,9 @@ def majority_success(users: int, ratio: Fraction) -> float:
     Users of the other role answer with a fair coin, so an answer is right with probability
     1/2 + (ratio - 1)/(4 (ratio + 1)). An even number of users is worth one user less.
 
+    Raises:
+        ArgumentError: unless ``users`` is an integer >= 0.
+
     Example:
         >>> majority_success(1, Fraction(3)), majority_success(2, Fraction(3))
         (0.625, 0.625)
@@ -146,6 +160,18 @@ def majority_success(users: int, ratio: Fraction) -> float:
     return math.fsum(_pmf(odd, right)[(odd + 1) // 2 :].tolist())
 
 
+def check_target(target: object) -> float:
+    """Return a probability of success strictly between 0 and 1.
+
+    Raises:
+        ArgumentError: otherwise.
+    """
+    value = float(check_fraction("target", target))
+    if not 0 < value < 1:
+        raise ArgumentError("target", "between 0 and 1", describe(target))
+    return value
+
+
 def least_users(success: Callable[[int], float], target: Fraction | float, most: int = 10**7) -> int:
     """Return an n with success(n) >= target > success(n-1), the least one if success never falls.
 
@@ -156,14 +182,13 @@ def least_users(success: Callable[[int], float], target: Fraction | float, most:
 
     Raises:
         CapacityError: when `most` users do not suffice.
+        ArgumentError: unless ``target`` is between 0 and 1.
 
     Example:
         >>> least_users(lambda n: majority_success(n, Fraction(3)), 0.9)
         25
     """
-    wanted = float(target)
-    if not 0 < wanted < 1:
-        raise ArgumentError("target", "between 0 and 1", describe(target))
+    wanted = check_target(target)
     low, high = 0, 1
     while success(high) < wanted:
         low, high = high, 2 * high
@@ -186,12 +211,18 @@ def stage_users(size: int, rates: Rates, target: float = 0.95) -> int:
     """
     if size == 1:
         return 1
+    _informative(rates[0] > rates[1])
     return least_users(lambda n: stage_success(n, size, rates), target)
 
 
 @lru_cache(maxsize=4096)
 def majority_users(ratio: Fraction, target: float = 0.95) -> int:
-    """Return the least number of users whose majority is right with probability >= target."""
+    """Return the least number of users whose majority is right with probability >= target.
+
+    Raises:
+        ArgumentError: at ratio 1, where answers say nothing.
+    """
+    _informative(check_ratio(ratio) > 1)
     return least_users(lambda n: majority_success(n, ratio), target)
 
 
@@ -211,6 +242,31 @@ def both_users(size: int, rates: Rates, target: float = 0.9) -> int:
         n += 1
     while n > 1 and both_success(n - 1, size, rates) >= target:
         n -= 1
+    return n
+
+
+@lru_cache(maxsize=1024)
+def shared_users(size: int, rates: Rates, each: float) -> int:
+    """Return an n for which the same users win two votes, one of each role, with probability >= each^2.
+
+    No smaller cohort than stage_users(size, rates, each) does: the chances of the two votes, as functions of
+    the number of users of one role, go up and down, so that by Chebyshev's sum inequality the mean of their
+    product is at most the product of their means.
+
+    Args:
+        size: number of candidates.
+        rates: (own, other).
+        each: the success of each vote if they were independent, between 0 and 1.
+
+    Example:
+        >>> rates = code_rates(Fraction(3))
+        >>> n = shared_users(16, rates, 0.95)
+        >>> both_success(n, 16, rates) >= 0.95**2, n - stage_users(16, rates, 0.95) <= 3
+        (True, True)
+    """
+    n = stage_users(size, rates, each)
+    while both_success(n, size, rates) < each**2:
+        n += 1
     return n
 
 
@@ -255,6 +311,12 @@ def exact_both_majority_success(users: int, ratio: Fraction) -> Fraction:
         right.append(sum((knowing[a] * rest[b] for a, b in pairs), Fraction(0)))
     total: Fraction = sum((math.comb(n, h) * right[h] * right[n - h] for h in range(n + 1)), Fraction(0))
     return total / Fraction(2**n)
+
+
+def _informative(better: bool) -> None:
+    """Refuse rates at which no number of users suffices."""
+    if not better:
+        raise ArgumentError("ratio", "a number > 1", "1", "At 1 the answers do not depend on the inputs.")
 
 
 def _odd(users: int) -> int:

@@ -135,7 +135,7 @@ def interaction(progress: Callable[[float], None] | None) -> Iterator[dict[str, 
         price = price_of_interaction(m)
         yield {
             "name": f"m = {m}: search {price.search}, one-bit {price.one_bit}, announce {price.announce:,}, "
-            f"together {price.together:,}, "
+            f"together {price.together:,} (in blocks {price.blocks:,}), "
             f"one layer {price.one_layer:,}, random leaf {price.leaf:,}, separate (uniform layers only) "
             f"{price.uniform:,}; together / search",
             "value": price.factor,

@@ -9,6 +9,15 @@ from geomdp.local.pointer_chasing import early_users, rounds_users
 
 INK, WARM, PALE, GREEN = "#1f4e79", "#c0504d", "#8a8a8a", "#4f8a3c"
 
+
+def gap(
+    axes: plt.Axes, top: tuple[float, float], bottom: float, text: str, place: tuple[float, float]
+) -> None:
+    """Mark the distance from a point down to another curve."""
+    axes.annotate("", top, (top[0], bottom), arrowprops={"arrowstyle": "<->", "color": WARM})
+    axes.text(*place, text, color=WARM, fontsize=12, ha="right")
+
+
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.9))
 
 prices = [price_of_interaction(m) for m in range(2, 13)]
@@ -16,7 +25,7 @@ levels = [price.m for price in prices]
 curves = [
     ("together", "sequential: announce both layers, bit by bit", PALE, "s--"),
     ("leaf", "sequential: random leaves", PALE, "^:"),
-    ("one_layer", "sequential: announce one layer, block code", WARM, "o-"),
+    ("best", "sequential: announce layers in a block code", WARM, "o-"),
     ("uniform", "sequential, uniform layers only: separate", "#d9a441", ".--"),
     ("one_bit", "fully interactive: one bit per layer", GREEN, ".-"),
     ("search", "fully interactive: votes", INK, "o-"),
@@ -24,8 +33,7 @@ curves = [
 for name, label, colour, style in curves:
     left.semilogy(levels, [getattr(p, name) for p in prices], style, color=colour, label=label, ms=4)
 last = prices[-1]
-left.annotate("", (12, last.one_layer), (12, last.search), arrowprops={"arrowstyle": "<->", "color": WARM})
-left.text(11.8, 13_000, f"x {last.best_factor:,.0f}", color=WARM, fontsize=12, ha="right")
+gap(left, (12, last.best), last.search, f"x {last.best_factor:,.0f}", (11.8, 13_000))
 left.set_xlabel("m  (arity $A = 2^m$, depth $2^A$)")
 left.set_ylabel("users for success 0.9")
 left.set_title("Hidden layers, ε = 1")
@@ -38,9 +46,7 @@ two, one = ([f(2, size, ratio) for size in sizes] for f in (rounds_users, early_
 right.loglog(sizes, one, "o-", color=WARM, base=2, label="1 round (non-interactive)", ms=4)
 right.loglog(sizes, two, "o-", color=INK, base=2, label="2 rounds", ms=4)
 right.set_yscale("log")
-ends = ((sizes[-1], one[-1]), (sizes[-1], two[-1]))
-right.annotate("", *ends, arrowprops={"arrowstyle": "<->", "color": WARM})
-right.text(930, 15_000, f"x {one[-1] / two[-1]:,.0f}", color=WARM, fontsize=12, ha="right")
+gap(right, (sizes[-1], one[-1]), two[-1], f"x {one[-1] / two[-1]:,.0f}", (930, 15_000))
 right.set_xlabel("l  (pointers in a vector)")
 right.set_ylabel("users, each pointer found with 0.95")
 right.set_title("Pointer chasing PC(2, l), ε = 1")

@@ -338,7 +338,7 @@ def test_the_price_of_interaction_grows_exponentially():
     assert 2500 < prices[-1].factor < 3000
     assert prices[-1].best_factor > 600
     assert prices[-1].uniform < 10 * prices[-1].search
-    for name in ("announce", "together", "one_layer", "leaf"):
+    for name in ("announce", "together", "blocks", "one_layer", "leaf"):
         values = [getattr(price, name) for price in prices]
         assert values[-1] / values[-2] > 4
 

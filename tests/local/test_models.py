@@ -91,9 +91,9 @@ def test_a_refused_round_samples_nothing():
     drawn = []
 
     class Spy(RandomisedResponse):
-        def sample(self, x, sampler):
+        def weights(self, x):
             drawn.append(1)
-            return super().sample(x, sampler)
+            return super().weights(x)
 
     def steps():
         yield Ask.each([0], Spy(Fraction(2)))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
-from geomdp.local.finite import Dice, odds
-from geomdp.local.kernels import RandomisedResponse
+from geomdp.local.finite import Dice
 from geomdp.local.learning.inputs import (
     Points,
     check_labels,
@@ -20,6 +19,7 @@ from geomdp.local.learning.inputs import (
     decide,
     unit,
 )
+from geomdp.local.learning.label_dp import respond
 from geomdp.local.learning.polynomial import logistic_derivative
 from geomdp.local.learning.self_training import self_train
 
@@ -66,6 +66,9 @@ def corrected_logistic(X: Any, y: Any, rates: Any, *, ridge: float = 1e-6, steps
         ridge: weight of |w|^2/2, which keeps separable data finite.
         steps: largest number of iterations.
 
+    Raises:
+        ArgumentError: unless ``steps`` is an integer >= 1.
+
     Example:
         >>> X = np.random.default_rng(0).standard_normal((2000, 3)) ** 3
         >>> w, r = corrected_logistic(X, np.sign(X[:, 0]), np.zeros(2000)), np.full(2000, 0.25)
@@ -96,6 +99,9 @@ def logistic_regression(X: Any, y: Any, *, ridge: float = 1e-6, steps: int = 30)
     """Return the direction of the minimiser of the mean logistic loss (homogeneous), by Newton's method.
 
     Steps are halved until the loss falls; the ridge keeps separable data finite.
+
+    Raises:
+        ArgumentError: on an empty ``X``, or unless ``steps`` is an integer >= 1.
     """
     points = check_points("X", X)
     labels = check_labels("y", y, len(points)).astype(float)
@@ -124,6 +130,9 @@ def principal_direction(Q: Any) -> Points:
     """Return the first eigenvector of the public second-moment matrix; its first entry not 0 is positive.
 
     For a mixture E[x x'] = I + mu mu': the eigenvector is the line of mu, of which only the side is unknown.
+
+    Raises:
+        ArgumentError: on an empty ``Q``.
     """
     points = check_points("Q", Q)
     if not len(points):
@@ -175,6 +184,9 @@ def one_bit(
         sampler: instead of rng; with SecureSampler the side is a release.
         refine: continue with self-training on Q.
 
+    Raises:
+        ArgumentError: on an empty ``X``, or unless 10^-6 <= epsilon <= 100.
+
     Proof note. u depends on public points only. A user's message is one randomised bit with odds(epsilon).
     Conclusion: epsilon-DP for each user's (x, y), pure, in one round, without any bound on x.
 
@@ -192,15 +204,10 @@ def one_bit(
     check_source(rng, sampler)
     if not len(points):
         raise ArgumentError("X", "at least one row", "empty")
-    kernel = RandomisedResponse(odds(check_epsilon(epsilon)))
-    sides = labels * decide(points, u)
-    if sampler is None:
-        flips = check_rng(rng, "side").random(len(sides)) < float(1 / (1 + kernel.ratio))
-        votes, simulated = int(np.where(flips, -sides, sides).sum()), True
-    else:
-        votes = sum(2 * kernel.sample(int(s > 0), sampler) - 1 for s in sides.tolist())
-        simulated = sampler.simulated
+    generator = None if rng is None else check_rng(rng, "side")
+    sides = respond(labels * decide(points, u), check_epsilon(epsilon), rng=generator, sampler=sampler)
+    votes = int(sides.labels.sum(dtype=np.int64))
     w = u if votes >= 0 else -u
     if refine:
         w = self_train(Q, w).weights
-    return OneBit(w, votes, len(points), kernel.loss([0, 1]), simulated)
+    return OneBit(w, votes, len(points), float(sides.losses[0]), sides.simulated)

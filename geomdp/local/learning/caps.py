@@ -21,7 +21,7 @@ import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
 from geomdp.local.finite import Dice, Kernel, check_ratio, log_up, odds, ratio_of
-from geomdp.local.learning.inputs import Points, check_points, check_rng
+from geomdp.local.learning.inputs import Points, check_points, check_rng, floats, inner
 from geomdp.local.learning.vectors import public_directions
 
 _BLOCK = 2**22  # floats of public directions held at a time
@@ -39,6 +39,9 @@ class CapIndex(Kernel):
         k: size of the cap, 1 <= k < K.
         ratio: odds of an index in the cap against one outside, >= 1.
 
+    Raises:
+        ArgumentError: unless ``k`` is an integer from 1 to the number of directions less one.
+
     Proof note. Precondition: the directions do not depend on the input. For a unit vector each index has
     probability r/(k r + K - k) or 1/(k r + K - k), whatever the cap is; for shorter ones it is a mixture of
     the two, and 1/K for zero, which lies between. Two inputs differ by a factor of at most r, for every
@@ -55,7 +58,9 @@ class CapIndex(Kernel):
     ratio: Fraction
 
     def __post_init__(self) -> None:
-        check_integer("k", self.k, 1, max(1, len(self.directions) - 1))
+        check_integer("k", self.k, 1, len(self.directions) - 1)
+        if len({len(z) for z in self.directions}) > 1:
+            raise ArgumentError("directions", "vectors of one length", "others")
         object.__setattr__(self, "ratio", check_ratio(self.ratio))
 
     @property
@@ -65,11 +70,11 @@ class CapIndex(Kernel):
 
     def weights(self, x: Any) -> tuple[int, ...]:
         """Return integer weights of the indices."""
-        length = Fraction(min(1.0, math.hypot(*x)))
         K = len(self.directions)
+        v = floats(x, len(self.directions[0]))
+        length, heights = Fraction(min(1.0, math.hypot(*v))), [inner(z, v) for z in self.directions]
         if length == 0:
             return (1,) * K
-        heights = [math.fsum(a * b for a, b in zip(z, x, strict=True)) for z in self.directions]
         order = sorted(range(K), key=heights.__getitem__)
         near, far = set(order[-self.k :]), set(order[: self.k])
         inside, outside = self.ratio.numerator, self.ratio.denominator
@@ -109,6 +114,10 @@ class CapBall:
         d: dimension, >= 1.
         epsilon: privacy loss; r = odds(epsilon) is e^epsilon rounded down.
         directions: K, public directions for each user, >= 2.
+
+    Raises:
+        ArgumentError: unless d >= 1 and 2 <= directions <= 4096 are integers and ``epsilon`` is a budget of
+            at most 100, large enough for odds above 1.
 
     Proof note. One use of :class:`CapIndex`; the scale is public. Conclusion: epsilon-DP, pure.
 

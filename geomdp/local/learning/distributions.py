@@ -36,6 +36,19 @@ _ROOT2 = math.sqrt(2.0)
 def draw(kind: str, n: int, d: int, rng: np.random.Generator | int) -> Points:
     """Return n isotropic vectors with independent coordinates, shape (n, d).
 
+    Args:
+        kind: one of :data:`KINDS`, each with mean 0 and variance 1.
+        n: number of vectors.
+        d: dimension.
+        rng: a Generator or a seed.
+
+    Returns:
+        (n, d) floats.
+
+    Raises:
+        ArgumentError: unless ``kind`` is one of :data:`KINDS`, ``n`` is an integer >= 0 and ``d`` is an
+            integer >= 1.
+
     Example:
         >>> bool(draw("exponential", 50, 2, 0).min() >= -1)
         True
@@ -53,7 +66,11 @@ def draw(kind: str, n: int, d: int, rng: np.random.Generator | int) -> Points:
 
 
 def density(kind: str, z: Any) -> Points:
-    """Return the density of one coordinate."""
+    """Return the density of one coordinate.
+
+    Raises:
+        ArgumentError: unless ``kind`` is one of :data:`KINDS`.
+    """
     check_choice("kind", kind, KINDS)
     z = np.asarray(z, dtype=float)
     if kind == "gaussian":
@@ -66,7 +83,11 @@ def density(kind: str, z: Any) -> Points:
 
 
 def cdf(kind: str, z: float) -> float:
-    """Return P[coordinate <= z]."""
+    """Return P[coordinate <= z].
+
+    Raises:
+        ArgumentError: unless ``kind`` is one of :data:`KINDS`.
+    """
     check_choice("kind", kind, KINDS)
     if kind == "gaussian":
         return math.erfc(-z / _ROOT2) / 2
@@ -78,7 +99,11 @@ def cdf(kind: str, z: float) -> float:
 
 
 def characteristic(kind: str, t: Points) -> NDArray[np.complex128]:
-    """Return E[exp(i t z)] of one coordinate."""
+    """Return E[exp(i t z)] of one coordinate.
+
+    Raises:
+        ArgumentError: unless ``kind`` is one of :data:`KINDS`.
+    """
     check_choice("kind", kind, KINDS)
     if kind == "gaussian":
         value: Any = np.exp(-(t**2) / 2)
@@ -146,6 +171,9 @@ def plane_constants(kind: str, basis: Any, r: float = 1.0) -> PlaneConstants:
         basis: two orthonormal vectors, shape (d, 2).
         r: radius of the disc, in (0, 8].
 
+    Raises:
+        ArgumentError: unless ``basis`` is two orthonormal columns and r <= 8.
+
     Example:
         >>> c = plane_constants("gaussian", np.eye(3)[:, :2])
         >>> round(c.anti, 1), round(c.weak_error * 1e4, 1)
@@ -196,6 +224,9 @@ class Mixture:
         mu: the mean of class +1, shape (d,), not zero.
         kind: of noise.
 
+    Raises:
+        ArgumentError: unless ``kind`` is one of :data:`KINDS`.
+
     Example:
         >>> mixture = Mixture([1.0, 0.0, 0.0])
         >>> round(mixture.bayes_error(), 4), round(mixture.error([1, 1, 0]), 4)
@@ -211,7 +242,11 @@ class Mixture:
 
     @classmethod
     def on_axis(cls, d: int, length: float = 1.0, kind: str = "gaussian") -> Mixture:
-        """Return the mixture with mean length * e_1 in dimension d."""
+        """Return the mixture with mean length * e_1 in dimension d and noise of a kind of :data:`KINDS`.
+
+        Raises:
+            ArgumentError: unless ``d`` is an integer >= 1.
+        """
         return cls(check_positive("length", length) * np.eye(check_integer("d", d, 1))[0], kind)
 
     @property
@@ -220,7 +255,7 @@ class Mixture:
         return len(self.mu)
 
     def sample(self, n: int, rng: np.random.Generator | int) -> tuple[Points, Signs]:
-        """Return n labelled points: (n, d) and (n,)."""
+        """Return n labelled points, (n, d) and (n,), drawn with rng: a Generator or a seed."""
         generator = check_rng(rng, "mixture")
         z = draw(self.kind, n, self.d, generator)
         y = generator.choice(np.array([-1, 1], dtype=np.int8), n)
@@ -271,6 +306,10 @@ class Massart:
         rate: points (n, d) -> flip probabilities (n,); the adversary's choice.
         bound: the largest rate, < 1/2.
         kind: law of the points.
+
+    Raises:
+        ArgumentError: unless ``kind`` is one of :data:`KINDS` and ``bound`` is a number with 0 <= bound <
+            1/2.
 
     Example:
         >>> oracle = Massart([0.0, 1.0], lambda X: np.where(X[:, 0] > 0, 0.4, 0.0), 0.4)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_choice, check_integer
+from geomdp.core.errors import ArgumentError, check_choice, check_integer, describe
 from geomdp.local.finite import Dice
 from geomdp.local.learning.caps import CapBall
 from geomdp.local.learning.gaussian import GaussianVector, check_delta
@@ -22,6 +22,7 @@ from geomdp.local.learning.inputs import (
     check_positive,
     check_rng,
     check_source,
+    is_simulated,
     unit,
 )
 from geomdp.local.learning.vectors import DuchiBall, public_directions
@@ -78,9 +79,9 @@ def mean_estimate(
         y: private labels -1/+1, shape (n,).
         epsilon: privacy loss of each user.
         rng: for a simulation, in floats.
-        sampler: instead of rng; with SecureSampler the estimate is a release (pure epsilon only).
+        sampler: instead of rng; with SecureSampler the estimate is a release.
         public_seed: of the users' public directions, used with `sampler`.
-        delta: left out: Duchi's mechanism, pure epsilon. Given: Gaussian noise, simulated only.
+        delta: left out: Duchi's mechanism, pure epsilon. Given: Gaussian noise.
         caps: number of public directions for :class:`~geomdp.local.learning.caps.CapBall`, which needs fewer
             users (64 is a good choice, above all for epsilon >= 2); left out, Duchi's mechanism.
         normalise: map x to x/|x| first; the labels of homogeneous halfspaces stay the same.
@@ -107,18 +108,14 @@ def mean_estimate(
     if delta is not None:
         if caps is not None:
             raise ArgumentError("caps", "left out with delta", caps, "Caps are a pure mechanism.")
-        if sampler is not None:
-            raise ArgumentError(
-                "delta", "left out with a sampler", "given", "Gaussian noise in floats cannot be released."
-            )
         noise = GaussianVector.calibrated(epsilon, delta)
-        total = noise.sample(folded, check_rng(rng, "Gaussian")).mean(axis=0)
+        total, simulated = noise.publish(folded, rng, sampler).mean(axis=0), is_simulated(sampler)
         return Estimate(
-            unit(total), len(folded), noise.loss(delta), check_delta(delta), True, "Gaussian mean"
+            unit(total), len(folded), noise.loss(delta), check_delta(delta), simulated, "Gaussian mean"
         )
     if caps is not None:
         ball = CapBall(folded.shape[1], epsilon, caps)
-        simulated = sampler is None or sampler.simulated
+        simulated = is_simulated(sampler)
         if sampler is None:
             messages = ball.sample(folded, check_rng(rng, "caps"))
         else:
@@ -130,7 +127,7 @@ def mean_estimate(
         messages, simulated = duchi.sample(folded, check_rng(rng, "Duchi")), True
     else:
         axes = public_directions(folded.shape[0], folded.shape[1], public_seed)
-        messages, simulated = duchi.release(folded, axes, sampler), sampler.simulated
+        messages, simulated = duchi.release(folded, axes, sampler), is_simulated(sampler)
     return Estimate(
         unit(messages.mean(axis=0)), len(folded), duchi.loss(), Fraction(0), simulated, "Duchi mean"
     )
@@ -141,7 +138,8 @@ def logistic_estimate(
     y: Any,
     mechanism: GradientMechanism,
     *,
-    rng: np.random.Generator | int,
+    rng: np.random.Generator | int | None = None,
+    sampler: Dice | None = None,
     steps: int = 100,
     rate: float = 1.0,
     batch: int | None = None,
@@ -159,7 +157,8 @@ def logistic_estimate(
         X: private points of norm <= 1, shape (n, d).
         y: private labels.
         mechanism: carries the polynomial and the budget.
-        rng: of the simulated noise.
+        rng: of noise simulated in floats.
+        sampler: instead of rng; with SecureSampler the messages, and hence the halfspace, are a release.
         steps: number of updates.
         rate: step size.
         batch: users per update, each used once; left out, all users in every update.
@@ -175,7 +174,11 @@ def logistic_estimate(
     check_integer("steps", steps, 1)
     rate = check_positive("rate", rate)
     parts = _parts(len(points), steps, batch)
-    messages = mechanism.privatise(points, labels, rng)
+    if not isinstance(mechanism, GradientMechanism):
+        raise ArgumentError(
+            "mechanism", "a mechanism of geomdp.local.learning.gradients", describe(mechanism)
+        )
+    messages = mechanism.privatise(points, labels, rng, sampler=sampler)
     w, total, radius = np.zeros(points.shape[1]), np.zeros(points.shape[1]), mechanism.polynomial.radius
     for t, part in enumerate(parts):
         chosen = Messages(messages.X[part], None if messages.Y is None else messages.Y[part])
@@ -187,7 +190,8 @@ def logistic_estimate(
         if progress is not None:
             progress((t + 1) / steps)
     name = f"{type(mechanism).__name__}, {mechanism.polynomial.name} of degree {mechanism.polynomial.degree}"
-    return Estimate(unit(total), len(points), mechanism.loss(), mechanism.delta, True, name)
+    loss, simulated = mechanism.loss(), messages.simulated
+    return Estimate(unit(total), len(points), loss, mechanism.delta, simulated, name)
 
 
 def _parts(n: int, steps: int, batch: int | None) -> list[slice]:

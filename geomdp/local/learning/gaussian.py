@@ -12,7 +12,7 @@ formula sqrt(2 log(1.25/delta)) sensitivity/epsilon asks for more noise, and pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -20,7 +20,9 @@ from functools import lru_cache
 import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_fraction, describe
-from geomdp.local.learning.inputs import Points, check_points, check_positive, check_rng
+from geomdp.local.finite import Dice
+from geomdp.local.learning.inputs import Points, check_points, check_positive, check_rng, check_source
+from geomdp.local.learning.normal import DiceBits, rounded_normal
 from geomdp.privacy.enclosure import Interval
 
 _BITS = 256
@@ -174,16 +176,24 @@ def analytic_sigma(
 
 
 def classical_sigma(epsilon: float, delta: float, sensitivity: float = 2.0) -> float:
-    """Return sqrt(2 log(1.25/delta)) sensitivity/epsilon, the textbook noise; valid for epsilon <= 1 only."""
-    return math.sqrt(2 * math.log(1.25 / delta)) * sensitivity / epsilon
+    """Return sqrt(2 log(1.25/delta)) sensitivity/epsilon, the textbook noise; valid for epsilon <= 1 only.
+
+    Raises:
+        ArgumentError: on an epsilon or sensitivity <= 0, or a delta outside (0, 1).
+    """
+    size, loss = check_positive("sensitivity", sensitivity), check_positive("epsilon", epsilon)
+    if check_positive("delta", delta) >= 1:
+        raise ArgumentError("delta", "a number with 0 < delta < 1", describe(delta))
+    return math.sqrt(2 * math.log(1.25 / delta)) * size / loss
 
 
 @dataclass(frozen=True)
 class GaussianVector:
-    """Publish v + N(0, sigma^2 I): a simulation of the Gaussian mechanism.
+    """Publish v + N(0, sigma^2 I): rounded to a lattice and drawn exactly, or simulated in floats.
 
-    Floats carry the noise, and a float cannot hold a normal variable: results are labelled simulated, and
-    nothing that this class draws may be released.
+    :meth:`release` draws the nearest point of a public lattice to v plus exact normal noise; with a
+    SecureSampler it counts. :meth:`sample` adds floats, which cannot hold a normal variable: it is for
+    simulations, and nothing that it draws may be released.
 
     Args:
         sigma: standard deviation of each coordinate, > 0.
@@ -205,8 +215,8 @@ class GaussianVector:
     sensitivity: float = 2.0
 
     def __post_init__(self) -> None:
-        check_positive("sigma", self.sigma)
-        check_positive("sensitivity", self.sensitivity)
+        object.__setattr__(self, "sigma", check_positive("sigma", self.sigma))
+        object.__setattr__(self, "sensitivity", check_positive("sensitivity", self.sensitivity))
 
     @classmethod
     def calibrated(
@@ -221,11 +231,19 @@ class GaussianVector:
         return Fraction(self.sensitivity) / Fraction(self.sigma)
 
     def delta(self, epsilon: Fraction | int | float | str) -> Interval:
-        """Return an enclosure of the least delta at this epsilon."""
+        """Return an enclosure of the least delta at this epsilon.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        """
         return gaussian_delta(self.mu, check_epsilon(epsilon))
 
     def loss(self, delta: Fraction | float | str = 0) -> float:
-        """Return the least epsilon at this delta, rounded up; infinite at delta = 0 and beyond 100."""
+        """Return the least epsilon at this delta, rounded up; infinite at delta = 0 and beyond 100.
+
+        Raises:
+            ArgumentError: unless ``delta`` is a finite number.
+        """
         if check_fraction("delta", delta) == 0:
             return math.inf
         failure = check_delta(delta)
@@ -240,6 +258,18 @@ class GaussianVector:
             100.0,
         )
 
+    @property
+    def step(self) -> float:
+        """The distance of lattice points: the power of two between 2^-21 sigma and 2^-20 sigma."""
+        return math.ldexp(1.0, math.frexp(self.sigma)[1] - 21)
+
+    def publish(
+        self, V: Points, rng: np.random.Generator | int | None = None, sampler: Dice | None = None
+    ) -> Points:
+        """Return one message per row of V: exact ones from a sampler, or simulated ones from rng."""
+        check_source(rng, sampler)
+        return self.sample(V, check_rng(rng, "Gaussian")) if sampler is None else self.release(V, sampler)
+
     def sample(self, V: Points, rng: np.random.Generator | int) -> Points:
         """Return simulated messages, one per row of V.
 
@@ -247,7 +277,62 @@ class GaussianVector:
             ArgumentError: when a row is longer than sensitivity/2: two such rows could be further apart
                 than the noise is made for.
         """
+        V = self._checked(V)
+        return V + check_rng(rng, "Gaussian").normal(0.0, self.sigma, V.shape)
+
+    def release(self, V: Points, dice: Dice) -> Points:
+        """Return messages on the lattice, one per row of V, drawn exactly; with SecureSampler they count.
+
+        Args:
+            V: private vectors of norm <= sensitivity/2, shape (n, d).
+            dice: a SecureSampler for a release, a SimSampler for a simulation.
+
+        Raises:
+            ArgumentError: as :meth:`sample`.
+
+        Proof note. Precondition: none on the rows; each is first read as exact rationals and, if it is longer
+        than sensitivity/2, scaled into that ball, in rational arithmetic. Two rows are then at most
+        `sensitivity` apart. Every coordinate gets normal noise of its own and is rounded to the public
+        lattice (:func:`~geomdp.local.learning.normal.rounded_normal`), exactly. Conclusion: the message is a
+        function of one use of the Gaussian mechanism, whose privacy curve `delta` encloses: the same
+        (epsilon, delta), with no term for floats or for the lattice.
+
+        Example:
+            >>> from geomdp.privacy.sampler import SecureSampler
+            >>> noise = GaussianVector.calibrated(1, "1e-5")
+            >>> message = noise.release(np.array([[0.6, 0.8]]), SecureSampler())
+            >>> bool((message / noise.step == np.rint(message / noise.step)).all())
+            True
+        """
+        rows, source = self._checked(V).tolist(), DiceBits(dice)
+        sigma, step = Fraction(self.sigma), Fraction(self.step)
+        radius = Fraction(self.sensitivity) / 2
+        points = [
+            [rounded_normal(source, v, sigma, step) for v in in_ball(map(Fraction, row), radius)]
+            for row in rows
+        ]
+        return np.array(points, dtype=float).reshape(np.shape(V)) * self.step
+
+    def _checked(self, V: Points) -> Points:
         V = check_points("V", V)
         if (np.linalg.norm(V, axis=1) > self.sensitivity / 2 * (1 + 1e-9)).any():
             raise ArgumentError("V", "rows of norm <= sensitivity/2", "longer ones", "Bound the rows first.")
-        return V + check_rng(rng, "Gaussian").normal(0.0, self.sigma, V.shape)
+        return V
+
+
+def in_ball(row: Iterable[Fraction], radius: Fraction) -> list[Fraction]:
+    """Return the vector, scaled to a length of at most `radius` if it is longer, in rational arithmetic.
+
+    Example:
+        >>> in_ball([Fraction(3, 10), Fraction(4, 10)], Fraction(1, 2))
+        [Fraction(3, 10), Fraction(2, 5)]
+        >>> sum(v * v for v in in_ball([Fraction(1), Fraction(1)], Fraction(1))) <= 1
+        True
+    """
+    values = list(row)
+    square = sum((v * v for v in values), Fraction(0))
+    if square <= radius * radius:
+        return values
+    bits = max(128, 128 - 2 * (square.numerator.bit_length() - square.denominator.bit_length()))
+    length = Fraction(math.isqrt(square.numerator * (1 << 2 * bits) // square.denominator) + 1, 1 << bits)
+    return [v * radius / length for v in values]

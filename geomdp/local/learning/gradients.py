@@ -10,20 +10,22 @@ v = y x is the folded record, |v| <= 1, and q a polynomial of degree p.
   the conditional expectation of the copies' estimate (Rao-Blackwell). The same idea is used by Dufraiche et
   al., Inverse Weierstrass Private SGD.
 
-All three draw Gaussian noise in floats: simulations, labelled so. Second moments are exact: the number of
-users that a target needs (:func:`users_needed`) is a formula and no experiment.
+All three are one Gaussian vector per user, released exactly with a sampler or simulated in floats. Second
+moments are exact: the number of users that a target needs (:func:`users_needed`) is a formula and no
+experiment.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_choice, check_epsilon
+from geomdp.local.finite import Dice
 from geomdp.local.learning.gaussian import GaussianVector, analytic_sigma, check_delta, classical_sigma
 from geomdp.local.learning.inputs import (
     Points,
@@ -32,24 +34,27 @@ from geomdp.local.learning.inputs import (
     check_labels,
     check_points,
     check_positive,
-    check_rng,
     check_vector,
+    is_simulated,
 )
 from geomdp.local.learning.polynomial import Polynomial
+
+Seed = np.random.Generator | int | None
 
 
 @dataclass(frozen=True, eq=False)
 class Messages:
-    """What the users sent; always simulated.
+    """What the users sent.
 
     Attributes:
         X: noisy vectors, shape (n, copies, d).
         Y: noisy labels, shape (n, copies), or None where the label is folded into the vector.
+        simulated: True unless the noise came from a sampler whose entropy counts.
     """
 
     X: Points
     Y: Points | None = None
-    simulated: bool = field(default=True, init=False)
+    simulated: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,9 @@ class GradientMechanism(ABC):
     Args:
         polynomial: q.
         epsilon, delta: the budget that the noise is calibrated to.
+
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
     """
 
     polynomial: Polynomial
@@ -85,8 +93,20 @@ class GradientMechanism(ABC):
         """The whole message as one Gaussian mechanism, with its joint sensitivity."""
 
     @abstractmethod
-    def privatise(self, X: Points, y: Points | Signs, rng: np.random.Generator | int) -> Messages:
-        """Return the users' messages for rows of norm <= 1 and labels -1/+1."""
+    def privatise(
+        self, X: Points, y: Points | Signs, rng: Seed = None, *, sampler: Dice | None = None
+    ) -> Messages:
+        """Return the users' messages for rows of norm <= 1 and labels -1/+1.
+
+        Args:
+            X: private points, shape (n, d).
+            y: private labels, shape (n,).
+            rng: for a simulation in floats.
+            sampler: instead of rng; with SecureSampler the messages are a release.
+
+        Raises:
+            ArgumentError: on longer rows, other labels, or unless exactly one of rng and sampler is given.
+        """
 
     @abstractmethod
     def gradient(self, messages: Messages, w: Points) -> Points:
@@ -103,6 +123,13 @@ class GradientMechanism(ABC):
     def _checked(self, X: Points, y: Points | Signs) -> tuple[Points, Points]:
         points = bounded("X", check_points("X", X), False)
         return points, check_labels("y", y, len(points)).astype(float)
+
+    def _folded(self, X: Points, y: Points | Signs, rng: Seed, sampler: Dice | None) -> Messages:
+        """Return the copies of y x, published as one vector."""
+        points, labels = self._checked(X, y)
+        (n, d), k = points.shape, self.copies
+        noisy = self.law.publish(np.tile(points * labels[:, None], (1, k)), rng, sampler)
+        return Messages(noisy.reshape(n, k, d), None, is_simulated(sampler))
 
 
 @dataclass(frozen=True)
@@ -166,12 +193,15 @@ class PaperCopies(GradientMechanism):
         """All 2K releases as one vector."""
         return GaussianVector(self.sigma, 2 * math.sqrt(2 * self.copies))
 
-    def privatise(self, X: Points, y: Points | Signs, rng: np.random.Generator | int) -> Messages:
+    def privatise(
+        self, X: Points, y: Points | Signs, rng: Seed = None, *, sampler: Dice | None = None
+    ) -> Messages:
         """Return X of shape (n, K, d) and Y of shape (n, K)."""
         points, labels = self._checked(X, y)
-        generator, k = check_rng(rng, "Gaussian"), self.copies
-        noisy = points[:, None, :] + generator.normal(0, self.sigma, (len(points), k, points.shape[1]))
-        return Messages(noisy, labels[:, None] + generator.normal(0, self.sigma, (len(points), k)))
+        (n, d), k = points.shape, self.copies
+        row = np.concatenate((np.tile(points, (1, k)), np.tile(labels[:, None], (1, k))), axis=1)
+        noisy = self.law.publish(row, rng, sampler)
+        return Messages(noisy[:, : k * d].reshape(n, k, d), noisy[:, k * d :], is_simulated(sampler))
 
     def gradient(self, messages: Messages, w: Points) -> Points:
         """Return the average estimate."""
@@ -219,12 +249,11 @@ class JointCopies(GradientMechanism):
         """The copies as one vector."""
         return GaussianVector(self.sigma, 2 * math.sqrt(self.copies))
 
-    def privatise(self, X: Points, y: Points | Signs, rng: np.random.Generator | int) -> Messages:
+    def privatise(
+        self, X: Points, y: Points | Signs, rng: Seed = None, *, sampler: Dice | None = None
+    ) -> Messages:
         """Return noisy copies of y x, shape (n, p + 1, d)."""
-        points, labels = self._checked(X, y)
-        folded = (points * labels[:, None])[:, None, :]
-        noise = check_rng(rng, "Gaussian").normal(0, self.sigma, (len(points), self.copies, points.shape[1]))
-        return Messages(folded + noise)
+        return self._folded(X, y, rng, sampler)
 
     def gradient(self, messages: Messages, w: Points) -> Points:
         """Return the average estimate."""
@@ -281,11 +310,11 @@ class OneCopy(GradientMechanism):
         """The one release."""
         return GaussianVector(self.sigma, 2.0)
 
-    def privatise(self, X: Points, y: Points | Signs, rng: np.random.Generator | int) -> Messages:
+    def privatise(
+        self, X: Points, y: Points | Signs, rng: Seed = None, *, sampler: Dice | None = None
+    ) -> Messages:
         """Return one noisy copy of y x, shape (n, 1, d)."""
-        points, labels = self._checked(X, y)
-        folded = points * labels[:, None]
-        return Messages((folded + check_rng(rng, "Gaussian").normal(0, self.sigma, folded.shape))[:, None, :])
+        return self._folded(X, y, rng, sampler)
 
     def _pair(self, u: Points, s: float) -> tuple[Points, Points]:
         """Return Q(u) and Q'(u)."""

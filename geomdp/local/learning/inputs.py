@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, describe
+from geomdp.local.finite import Dice
+from geomdp.privacy.sampler import SecureSampler
 
 Points = NDArray[np.float64]
 Signs = NDArray[np.int8]
@@ -54,8 +58,58 @@ def check_source(rng: object, sampler: object) -> None:
     """
     if (rng is None) == (sampler is None):
         raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
-    if sampler is not None and not callable(getattr(sampler, "uniform", None)):
+    if sampler is not None and not (
+        callable(getattr(sampler, "uniform", None)) and isinstance(getattr(sampler, "simulated", None), bool)
+    ):
         raise ArgumentError("sampler", "a sampler such as SecureSampler()", describe(sampler))
+
+
+def is_simulated(sampler: Dice | None) -> bool:
+    """Return whether values drawn with this sampler, or without one, are a simulation and no release."""
+    return not isinstance(sampler, SecureSampler) or sampler.simulated
+
+
+def floats(x: Any, d: int) -> list[float]:
+    """Return a private vector of d numbers as floats; integers beyond the largest float become infinite.
+
+    Raises:
+        ArgumentError: when x is no vector of d numbers; the message does not show it.
+
+    Example:
+        >>> floats((1, -(10**400)), 2)
+        [1.0, -inf]
+    """
+    try:
+        values = list(x)
+        if len(values) == d:
+            return [_float(value) for value in values]
+    except (TypeError, ValueError):
+        pass
+    raise ArgumentError("x", f"a vector of {d} numbers", "something else")
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, str):
+        raise TypeError
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def inner(z: Sequence[float], x: Sequence[float]) -> float:
+    """Return the inner product of a public direction and a private vector: a number for all floats.
+
+    A sum that overflows, or whose infinite parts cancel, counts as 0: an exception would tell about x.
+
+    Example:
+        >>> inner((1.0, 1.0), (0.25, 0.5)), inner((1.0, 1.0), (float("inf"), -float("inf")))
+        (0.75, 0.0)
+    """
+    try:
+        return math.fsum(a * b for a, b in zip(z, x, strict=True))
+    except (ValueError, OverflowError):
+        return 0.0
 
 
 def check_points(name: str, X: Any, d: int | None = None) -> Points:
@@ -169,5 +223,17 @@ def bounded(name: str, X: Points, normalise: bool) -> Points:
 
 
 def decide(X: Points, w: Points) -> Signs:
-    """Return the halfspace's labels sign<w, x>, with sign(0) = +1."""
+    """Return the halfspace's labels sign<w, x>, with sign(0) = +1.
+
+    Args:
+        X: points, shape (n, d).
+        w: the weights, shape (d,).
+
+    Returns:
+        (n,) labels -1 and +1, int8.
+
+    Example:
+        >>> decide(np.array([[1.0, -1.0], [1.0, -2.0]]), np.array([1.0, 1.0])).tolist()
+        [1, -1]
+    """
     return np.where(X @ w >= 0, 1, -1).astype(np.int8)

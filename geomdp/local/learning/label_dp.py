@@ -7,16 +7,17 @@ point in any way that the users like, and is bounded by that of the least epsilo
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_epsilon
+from geomdp.core.errors import ArgumentError, check_epsilon, describe
 from geomdp.local.finite import Dice, odds
 from geomdp.local.kernels import RandomisedResponse
-from geomdp.local.learning.inputs import Points, Signs, check_labels, check_rng, check_source
+from geomdp.local.learning.inputs import Points, Signs, check_labels, check_rng, check_source, is_simulated
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,9 @@ def respond(
         rng: for a simulation.
         sampler: instead of rng; with SecureSampler the labels are a release.
 
+    Returns:
+        The noisy labels, with the flip rate and log odds of each and the largest rate.
+
     Raises:
         ArgumentError: on other labels, another number of epsilons, one that is not > 0, or unless exactly one
             of rng and sampler is given.
@@ -74,9 +78,14 @@ def respond(
         >>> [round(rate, 3) for rate in answer.rates.tolist()]
         [0.378, 0.269, 0.119]
     """
-    n = np.asarray(y).size
+    if not hasattr(y, "__len__"):
+        raise ArgumentError("y", "a sequence of -1 and +1", describe(y))
+    n = len(y)
     labels = check_labels("y", y, n)
-    wanted = [epsilons] * n if np.ndim(epsilons) == 0 else list(epsilons)
+    one = isinstance(epsilons, (str, Fraction)) or not isinstance(epsilons, Iterable)
+    wanted = [epsilons] * n if one else list(epsilons)
+    if not all(isinstance(epsilon, Hashable) for epsilon in wanted):
+        raise ArgumentError("epsilons", f"one number, or {n} of them", "others")
     if len(wanted) != n:
         raise ArgumentError("epsilons", f"one number, or {n} of them", f"{len(wanted)} numbers")
     check_source(rng, sampler)
@@ -93,7 +102,7 @@ def respond(
         return PersonalLabels(np.where(flips, -labels, labels).astype(np.int8), rates, losses, True)
     bits = [kernels[e].sample(int(v > 0), sampler) for e, v in zip(wanted, labels.tolist(), strict=True)]
     return PersonalLabels(
-        (2 * np.array(bits, dtype=np.int8).reshape(n) - 1), rates, losses, sampler.simulated
+        (2 * np.array(bits, dtype=np.int8).reshape(n) - 1), rates, losses, is_simulated(sampler)
     )
 
 

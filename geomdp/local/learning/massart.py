@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_integer
+from geomdp.core.errors import ArgumentError, check_integer, describe
 from geomdp.local.learning.inputs import (
     Points,
     Signs,
@@ -115,6 +115,9 @@ def learn_massart(
         validation: share of the records held out, in (0, 1).
         progress: told the fraction of the updates done.
 
+    Returns:
+        The halfspace of least validation error, with that error and the setting that found it.
+
     Raises:
         ArgumentError: on other shapes, NaN, fewer than 4 records, or settings out of range.
 
@@ -134,6 +137,8 @@ def learn_massart(
     check_integer("updates", updates, 1)
     check_integer("keep", keep, 1)
     mass = None if weights is None else _mass(weights, len(points))
+    if not all(isinstance(setting, Sequence) for setting in (sigmas, steps)):
+        raise ArgumentError("sigmas", "a sequence of numbers, like steps", describe(sigmas))
     grid = np.array(
         [(check_positive("sigmas", s), check_positive("steps", b)) for s in sigmas for b in steps]
     )
@@ -182,7 +187,10 @@ def validation_errors(W: Points, X: Points, y: Points, weights: Points | None = 
 
 
 def _mass(weights: Any, m: int) -> Points:
-    values = np.asarray(weights, dtype=float)
+    try:
+        values = np.asarray(weights, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.shape != (m,) or not (np.isfinite(values) & (values >= 0)).all():
         raise ArgumentError("weights", f"finite numbers >= 0 of shape ({m},)", "others")
     return values / values.mean() if values.any() else values

@@ -79,7 +79,7 @@ def vote_then_relearn(
     :mod:`geomdp.local.learning.label_dp`.
 
     Args:
-        X: private points (n, d); y: private labels.
+        X, y: private points (n, d) and their labels (n,), +1 or -1.
         Q: public unlabelled points (m, d).
         epsilon: privacy loss of each user.
         rng: of the groups, the relearner and, without a sampler, the simulated messages.
@@ -165,18 +165,24 @@ def weak_then_self_train(
     noise; no such threshold is used here, for none is needed.
 
     Args:
-        X: private points (n, d); y: private labels.
+        X, y: private points (n, d) and their labels (n,), +1 or -1.
         Q: public unlabelled points (m, d); m of 60 d and more.
         epsilon: privacy loss of each user.
         rng: for a simulation.
         sampler: instead of rng; with SecureSampler the result is a release.
-        delta: given: Gaussian noise (simulated).
+        delta: given: Gaussian noise.
         caps: number of public directions; given: fewer users than Duchi's mechanism, see mean_estimate.
         weak: another private weak learner, called without arguments, e.g. a logistic_estimate; it returns an
             Estimate, whose loss and label "simulated" are taken over. X, y and the budget are not used then.
         normalise: map private points to the sphere first.
         rounds, batch, scale: of self-training.
         progress: told the fraction of the rounds done.
+
+    Returns:
+        The final weights, with the private weak halfspace that they started from.
+
+    Raises:
+        ArgumentError: unless ``weak`` is None or a function that returns an Estimate.
 
     Example:
         >>> from geomdp.local.learning.distributions import Mixture
@@ -187,6 +193,8 @@ def weak_then_self_train(
         (True, True)
     """
     if weak is not None:
+        if not callable(weak):
+            raise ArgumentError("weak", "a function that returns an Estimate", describe(weak))
         public, first = check_points("Q", Q), weak()
         if not isinstance(first, Estimate):
             raise ArgumentError("weak", "a function that returns an Estimate", describe(type(first)))

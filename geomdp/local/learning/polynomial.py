@@ -83,6 +83,10 @@ def hinge_polynomial(
         smoothing: b > 0.
         basis: "chebyshev" or "bernstein".
         radius: half the interval's length.
+
+    Raises:
+        ArgumentError: unless ``basis`` is "chebyshev" or "bernstein" and ``degree`` is an integer with 1 <=
+            degree <= 60.
     """
     derivative = smoothed_hinge_derivative(smoothing)
     if check_choice("basis", basis, ("chebyshev", "bernstein")) == "chebyshev":

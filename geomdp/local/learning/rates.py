@@ -23,6 +23,9 @@ def sphere_signal(d: int, length: float) -> float:
     s = |mu| sqrt(2/pi) * integral over 0..1 of (1 - b^2)^((d-1)/2) exp(-b^2 |mu|^2/2) db,
     about |mu|/sqrt(d + |mu|^2).
 
+    Raises:
+        ArgumentError: unless ``d`` is an integer >= 1.
+
     Example:
         >>> abs(sphere_signal(20, 1.0) * 21**0.5 - 1) < 0.03
         True
@@ -41,6 +44,9 @@ def right_side_probability(n: int, d: int, epsilon: Number, length: float = 1.0)
     One coordinate of a message has mean s and variance B^2/d - s^2 at most, so P = Phi(sqrt(n) s/sd). The
     self-trained halfspace is good if and only if this holds and the public points suffice.
 
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 1.
+
     Example:
         >>> round(right_side_probability(12 * 21, 20, 1), 2)
         0.9
@@ -52,6 +58,9 @@ def right_side_probability(n: int, d: int, epsilon: Number, length: float = 1.0)
 
 def users_for_side(d: int, epsilon: Number, length: float = 1.0, beta: Number = Fraction(1, 10)) -> int:
     """Return the least n with right_side_probability >= 1 - beta: linear in d.
+
+    Raises:
+        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
 
     Example:
         >>> [users_for_side(d, 1) / (d + 1) for d in (5, 40)] < [13, 13]
@@ -84,6 +93,9 @@ def mean_success_probability(
     Along mu the mean is normal with mean s and variance (B^2/d - s^2)/n; across it, (n d/B^2) times the
     squared length is chi-squared with d - 1 degrees of freedom. The error is small if the angle is.
 
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 1 and ``d`` is an integer >= 2.
+
     Example:
         >>> mean_success_probability(504, 20, 1) < 0.01 < 0.9 < right_side_probability(504, 20, 1)
         True
@@ -105,6 +117,9 @@ def users_for_mean(
     """Return the least n with mean_success_probability >= 1 - beta: quadratic in d.
 
     The typical case is n = (d - 1) (B^2/d)/(s tan)^2, for which the noise across mu has the critical angle.
+
+    Raises:
+        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
 
     Example:
         >>> users_for_mean(40, 1) / users_for_mean(20, 1) > 3.4
@@ -129,6 +144,9 @@ def one_bit_probability(n: int, epsilon: Number, length: float = 1.0) -> float:
     A vote agrees with probability 1/2 + (2 Phi(|mu|) - 1) tanh(epsilon/2)/2; d does not enter. A tie goes to
     a fixed side, right in half the cases.
 
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 1.
+
     Example:
         >>> one_bit_probability(30, 1) > 0.9
         True
@@ -146,7 +164,11 @@ def one_bit_probability(n: int, epsilon: Number, length: float = 1.0) -> float:
 
 
 def users_for_one_bit(epsilon: Number, length: float = 1.0, beta: Number = Fraction(1, 10)) -> int:
-    """Return the least odd n from which the vote is right with probability 1 - beta."""
+    """Return the least odd n from which the vote is right with probability 1 - beta.
+
+    Raises:
+        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
+    """
     failure, n = float(check_beta(beta)), 1
     while one_bit_probability(n, epsilon, length) < 1 - failure:
         n += 2

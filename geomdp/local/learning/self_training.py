@@ -21,6 +21,9 @@ def loss_slope(loss: str, z: Points) -> Points:
 
     Both are decreasing and 1-Lipschitz with -l'(z) >= e^-z/C, C = 2 and 1: the theory's condition.
 
+    Raises:
+        ArgumentError: unless ``loss`` is "logistic" or "exponential".
+
     Example:
         >>> z = np.linspace(0, 30, 100)
         >>> bool((loss_slope("logistic", z) >= np.exp(-z) / 2).all())

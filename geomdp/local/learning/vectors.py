@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
-from geomdp.local.finite import Dice, Kernel, check_ratio, log_up, odds, ratio_of
-from geomdp.local.learning.inputs import Points, check_points, check_rng, unit_rows
+from geomdp.local.finite import BitKernel, Dice, check_ratio, log_up, odds, ratio_of
+from geomdp.local.learning.inputs import Points, check_points, check_rng, floats, inner, unit_rows
 
 
 @dataclass(frozen=True)
-class SideBit(Kernel):
+class SideBit(BitKernel):
     """Publish on which side of a public direction a vector of the unit ball lies.
 
     Let s = sign<direction, v>. The bit 1 has probability 1/2 + s |v| (p - 1/2), p = ratio/(1 + ratio): with
@@ -48,15 +48,10 @@ class SideBit(Kernel):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ratio", check_ratio(self.ratio))
 
-    @property
-    def outputs(self) -> tuple[Any, ...]:
-        """The bits 0 and 1."""
-        return (0, 1)
-
     def weights(self, x: Any) -> tuple[int, ...]:
         """Return the integer odds of 0 and 1."""
-        side = math.fsum(a * b for a, b in zip(self.direction, x, strict=True)) >= 0
-        length = Fraction(min(1.0, math.hypot(*x)))
+        v = floats(x, len(self.direction))
+        side, length = inner(self.direction, v) >= 0, Fraction(min(1.0, math.hypot(*v)))
         keep, flip = self.ratio.numerator, self.ratio.denominator
         toward = (keep + flip) * length.denominator + (keep - flip) * length.numerator
         away = 2 * (keep + flip) * length.denominator - toward
@@ -78,6 +73,10 @@ class DuchiBall:
         d: dimension, >= 1.
         epsilon: privacy loss; r = odds(epsilon) is e^epsilon rounded down.
 
+    Raises:
+        ArgumentError: unless ``d`` is an integer >= 1 and ``epsilon`` a budget of at most 100, large enough
+            for odds above 1.
+
     Proof note. Precondition: |v| <= 1. With respect to the uniform law on the sphere, the density of Z given
     U takes the values 2 r/(1 + r) and 2/(1 + r) only, with ratio r; a mixture over U lies between them.
     Conclusion: log(r)-DP, and log(r) <= epsilon. Unbiasedness: the mean of a half sphere is
@@ -94,7 +93,7 @@ class DuchiBall:
     ratio: Fraction = field(init=False)
 
     def __post_init__(self) -> None:
-        check_integer("d", self.d, 1)
+        check_integer("d", self.d, 1, 10**9)
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "ratio", odds(self.epsilon))
         if self.ratio == 1:
@@ -145,6 +144,9 @@ class DuchiBall:
                 for all of them; the mean is unbiased if they are uniform on the sphere.
             dice: a SecureSampler for a release, a SimSampler for a simulation.
 
+        Raises:
+            ArgumentError: unless there is one direction for each private vector.
+
         Proof note. Each user answers one :class:`SideBit` and never again; the rest is a public function of
         the bit and the direction. Conclusion: epsilon-DP for each user, floats notwithstanding.
         """
@@ -165,6 +167,9 @@ class DuchiBall:
 
 def public_directions(n: int, d: int, rng: np.random.Generator | int) -> Points:
     """Return n directions uniform on the sphere, shape (n, d): public coins, which may be seeded.
+
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 0 and ``d`` is an integer >= 1.
 
     Example:
         >>> Z = public_directions(4, 3, 0)

@@ -181,7 +181,7 @@ def test_normalising_keeps_labels_and_bounds_rows():
         ({"delta": 1.5}, "delta"),
         ({"rng": None}, "rng"),
         ({"sampler": SimSampler(0)}, "rng"),
-        ({"rng": None, "sampler": SimSampler(0), "delta": 1e-5}, "delta"),
+        ({"rng": None, "sampler": SimSampler(0), "delta": 1e-5, "caps": 8}, "caps"),
     ],
 )
 def test_bad_input_is_refused_by_name(change, name):

@@ -78,6 +78,13 @@ class PopulationBounds:
         labellings: number of labellings of the domain, or a bound on it; None if no domain was given.
         dimension: VC dimension used, or None.
         eta: 4 c, the excess of the relative VC bound at opt = 0; None without a dimension.
+
+    Example:
+        >>> bounds = population_bounds(1000, 300, domain=Domain.grid([("x", 0, 1, 16)]))
+        >>> 0.1 < bounds.lower < 0.15 < bounds.upper < 0.2, bounds.rules_out(0.1), bounds.rules_out(0.15)
+        (True, True, False)
+
+    Source: paper, Remark A.1, with explicit constants; see :func:`population_bounds`.
     """
 
     lower: float
@@ -94,7 +101,11 @@ class PopulationBounds:
     eta: float | None
 
     def rules_out(self, tau: Any) -> bool:
-        """Return True if no classifier has average population error <= tau, at the stated confidence."""
+        """Return True if no classifier has average population error <= tau, at the stated confidence.
+
+        Raises:
+            ArgumentError: unless ``tau`` is a finite number.
+        """
         return self.lower > check_fraction("tau", tau)
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 import json
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from support.zoo import POINTS, labellings
 
 import geomdp as g
-from geomdp import cli, data
+from geomdp import data
 from geomdp.bounds import (
     Conversion,
     fixed_lower,
@@ -299,17 +300,9 @@ def test_bad_arguments_are_named(arguments, name):
 
 
 @pytest.fixture
-def command(monkeypatch, capsys):
-    """Run the command line in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["geomdp", "population", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
+def command(geomdp):
+    """Run `geomdp population`: (exit code, stdout, stderr)."""
+    return partial(geomdp, "population")
 
 
 def test_the_command_prints_the_same_bounds(command):

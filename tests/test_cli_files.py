@@ -4,25 +4,11 @@ import json
 
 import pytest
 
-from geomdp import cli, data
+from geomdp import data
 from geomdp.cli.shared import is_certificate, is_transcript
 
 DELAYS = ["--grid", str(data.path("delays/grid.json")), "--label", "late", "--positive", "yes"]
 TABLES = [str(data.path(f"delays/same_{airport}.csv")) for airport in ("jfk", "lga")]
-
-
-@pytest.fixture
-def geomdp(monkeypatch, capsys, tmp_path_factory):
-    """Run the command line in this process: (exit code, stderr)."""
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["geomdp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        return ended.value.code or 0, capsys.readouterr().err
-
-    return run
 
 
 FOREIGN = (
@@ -45,7 +31,7 @@ def test_a_certificate_replaces_only_a_certificate(geomdp, tmp_path, suffix):
         assert is_certificate(path)
     for content in FOREIGN:
         path.write_bytes(content)
-        code, err = geomdp("opt", TABLES[0], *DELAYS, "--certificate", path)
+        code, _, err = geomdp("opt", TABLES[0], *DELAYS, "--certificate", path)
         assert code == 2
         assert "or an earlier certificate" in err
         assert path.read_bytes() == content
@@ -61,7 +47,7 @@ def test_a_transcript_replaces_only_a_transcript(geomdp, tmp_path):
     geomdp("opt", TABLES[0], *DELAYS, "--certificate", proof)
     for content in (*FOREIGN, proof.read_bytes(), json.dumps({"parameters": {}, "messages": [1]}).encode()):
         path.write_bytes(content)
-        code, err = geomdp(*options, path)
+        code, _, err = geomdp(*options, path)
         assert code == 2
         assert "or an earlier transcript" in err
         assert path.read_bytes() == content

@@ -31,21 +31,6 @@ main()
 """
 
 
-@pytest.fixture
-def command(monkeypatch, capsys, tmp_path_factory):
-    """Run a command in this process: (exit code, stdout, stderr)."""
-    monkeypatch.setenv("GEOMDP_CACHE_DIR", str(tmp_path_factory.getbasetemp() / "tables"))
-
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["geomdp", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        out, err = capsys.readouterr()
-        return ended.value.code or 0, out, err
-
-    return run
-
-
 @pytest.mark.parametrize(
     "name", ["geomdp.cli.interrupts", "geomdp.cli.commands", "typer", "numpy", "rich.table"]
 )
@@ -91,10 +76,10 @@ def _turned(*arguments, **options):
 
 
 @pytest.mark.parametrize("how", [_pressed, _turned])
-def test_ctrl_c_in_a_command_ends_with_a_sentence(command, monkeypatch, how):
+def test_ctrl_c_in_a_command_ends_with_a_sentence(geomdp, monkeypatch, how):
     """So it is in the midst of a command, and where a library turned Ctrl-C into an error of its own."""
     monkeypatch.setattr("geomdp.bounds.population_bounds", how)
-    assert command("population", "--grid", GRID, "--n", 100, "--opt", 3) == (
+    assert geomdp("population", "--grid", GRID, "--n", 100, "--opt", 3) == (
         130,
         "",
         "geomdp: interrupted; nothing was written\n",
@@ -102,7 +87,7 @@ def test_ctrl_c_in_a_command_ends_with_a_sentence(command, monkeypatch, how):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_an_error_without_ctrl_c_is_no_interruption(command, monkeypatch):
+def test_an_error_without_ctrl_c_is_no_interruption(geomdp, monkeypatch):
     """Errors of libraries stay what they are."""
 
     def broken(*arguments, **options):
@@ -114,31 +99,31 @@ def test_an_error_without_ctrl_c_is_no_interruption(command, monkeypatch):
         cli.main()
 
 
-def test_power_is_interrupted_with_a_sentence(command, monkeypatch, tmp_path):
+def test_power_is_interrupted_with_a_sentence(geomdp, monkeypatch, tmp_path):
     """A simulation that is interrupted says so."""
     grid = tmp_path / "g.json"
     grid.write_text(json.dumps(g.Domain.grid([("x", 0, 3, 4)]).to_dict()))
     monkeypatch.setattr("geomdp.testers.power.operating_characteristic", _pressed)
-    code, out, err = command("power", "--grid", grid, "--n", 500, "--epsilon", 2)
+    code, out, err = geomdp("power", "--grid", grid, "--n", 500, "--epsilon", 2)
     assert (code, out, err) == (130, "", "geomdp: interrupted; nothing was written\n")
 
 
-def test_the_sentence_says_what_was_written(command, monkeypatch, tmp_path):
+def test_the_sentence_says_what_was_written(geomdp, monkeypatch, tmp_path):
     """A file that was completed before Ctrl-C is named, and so is a charge in a ledger."""
     grid, table = tmp_path / "g.json", tmp_path / "t.csv"
     grid.write_text(json.dumps(g.Domain.grid([("x", 0, 3, 4)]).to_dict()))
     table.write_text("x,l\n" + "0,no\n3,yes\n" * 200)
     options = ["assess", table, table, "--grid", grid, "--label", "l", "--positive", "yes", "--epsilon", 1]
     monkeypatch.setattr("geomdp.report.outcome_table", _pressed)
-    code, out, err = command(*options, "--transcript", tmp_path / "r.json")
+    code, out, err = geomdp(*options, "--transcript", tmp_path / "r.json")
     assert (code, out, err) == (130, "", "geomdp: interrupted; r.json is complete\n")
-    code, _, err = command(*options, "--ledger-a", tmp_path / "a", "--budget", 3)
+    code, _, err = geomdp(*options, "--ledger-a", tmp_path / "a", "--budget", 3)
     assert code == 130
     assert err.count("\n") == 1
     assert "the same command continues that run" in err
 
 
-def test_a_dropped_ctrl_c_is_sent_again(command, monkeypatch):
+def test_a_dropped_ctrl_c_is_sent_again(geomdp, monkeypatch):
     """Where errors cannot be raised Ctrl-C is not lost: it comes again a moment later."""
 
     class Dropping:
@@ -153,5 +138,5 @@ def test_a_dropped_ctrl_c_is_sent_again(command, monkeypatch):
         raise AssertionError("it never came")
 
     monkeypatch.setattr("geomdp.bounds.population_bounds", calculate)
-    code, _, err = command("population", "--grid", GRID, "--n", 100, "--opt", 3)
+    code, _, err = geomdp("population", "--grid", GRID, "--n", 100, "--opt", 3)
     assert (code, err) == (130, "geomdp: interrupted; nothing was written\n")

@@ -429,25 +429,19 @@ def test_pages_are_known_by_their_mark(outcome, tmp_path):
     assert not is_report(theirs)
 
 
-def test_the_command_line_writes_the_page_or_leaves_all_as_it_was(tmp_path, monkeypatch, capsys):
+def test_the_command_line_writes_the_page_or_leaves_all_as_it_was(tmp_path, geomdp):
     """--report writes a whole page, replaces an earlier one, and refuses foreign files before any release."""
-    from geomdp import cli
-
     grid, table = tmp_path / "grid.json", tmp_path / "t.csv"
     grid.write_text(json.dumps(LINE.to_dict()), encoding="utf-8")
     rows = [f"{age},{'old' if age > 45 else 'young'}" for age in range(0, 90, 6) for _ in range(60)]
     table.write_text("age,who\n" + "\n".join(rows) + "\n", encoding="utf-8")
     other = tmp_path / "u.csv"
     shutil.copy(table, other)
-    command = ["geomdp", "assess", str(table), str(other), "--grid", str(grid), "--label", "who", "--json"]
+    command = ["assess", table, other, "--grid", grid, "--label", "who", "--json"]
     command += ["--positive", "old", "--epsilon", "2", "--seed", "1", "--guarantee", "analytic", "--report"]
 
     def run(*tail):
-        monkeypatch.setattr("sys.argv", command + [str(part) for part in tail])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        shown = capsys.readouterr()
-        return end.value.code or 0, shown.out, shown.err
+        return geomdp(*command, *tail)
 
     page, foreign = tmp_path / "out.html", tmp_path / "foreign.html"
     for _ in range(2):

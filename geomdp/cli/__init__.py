@@ -13,7 +13,7 @@ import sys
 def main() -> None:
     """Run the command line; bad input and Ctrl-C end with a sentence on stderr and exit code 2 or 130."""
     try:  # the imports stay inside: they take a moment, and Ctrl-C may come at any time
-        from geomdp.cli.interrupts import heard, leave, watched
+        from geomdp.cli.interrupts import heard, leave, say, watched
 
         with watched():
             try:
@@ -21,10 +21,10 @@ def main() -> None:
                 from geomdp.core.errors import GeomdpError
 
                 try:
-                    app(standalone_mode=True)
+                    app(standalone_mode=True, prog_name="geomdp")
                 except GeomdpError as error:
                     if not heard():
-                        sys.stderr.write(f"geomdp: {error}\n")
+                        say(f"geomdp: {error}\n")
                         sys.exit(2)
                     raise
             except Exception:
@@ -34,5 +34,6 @@ def main() -> None:
             except KeyboardInterrupt:
                 leave()
     except KeyboardInterrupt:
-        sys.stderr.write("geomdp: interrupted; nothing was written\n")
+        if sys.stderr is not None:
+            sys.stderr.write("geomdp: interrupted; nothing was written\n")
         sys.exit(130)

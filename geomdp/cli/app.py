@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from geomdp.cli.interrupts import leave
+from geomdp.cli.usage import Commands
 
 
-class _Commands(TyperGroup):
-    """The commands; Ctrl-C ends each with a sentence (by itself Typer would end without a word)."""
+class _Commands(Commands):
+    """The commands of geomdp; Ctrl-C ends each with a sentence (by itself Typer would end without a word)."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the command line."""

@@ -4,48 +4,37 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from geomdp.cli import options
 from geomdp.cli.app import app
 from geomdp.cli.ledgers import check_ledgers, ledger_notes, run_with_ledgers
-from geomdp.cli.options import (
-    Beta,
-    Classes,
-    ClassesOption,
-    Epsilon,
-    Grid,
-    Json,
-    Label,
-    Labels,
-    LabelsOption,
-    Negative,
-    Positive,
-    Thorough,
-    Tolerance,
-)
 from geomdp.cli.planning import make_plan, too_small
 from geomdp.cli.shared import check_writable, note, print_json, replace, show
 from geomdp.cli.tables import read
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, check_choice
+from geomdp.core.errors import ArgumentError, check_choice, check_integer
+
+if TYPE_CHECKING:
+    from geomdp.testers.base import Outcome
 
 
 @app.command()
 def assess(
     a: Annotated[Path, typer.Argument(metavar="A.csv", help="Alice's records (CSV or Parquet).")],
     b: Annotated[Path, typer.Argument(metavar="B.csv", help="Bob's records (CSV or Parquet).")],
-    grid: Grid,
-    label: Label,
-    positive: Positive,
-    epsilon: Epsilon,
-    negative: Negative = None,
-    beta: Beta = "0.1",
-    labels: LabelsOption = Labels.mixed,
-    classes: ClassesOption = Classes.auto,
-    tolerance: Tolerance = 0,
-    thorough: Thorough = False,
+    grid: options.Grid,
+    label: options.Label,
+    positive: options.Positive,
+    epsilon: options.Epsilon,
+    negative: options.Negative = None,
+    beta: options.Beta = "0.1",
+    labels: options.LabelsOption = options.Labels.mixed,
+    classes: options.ClassesOption = options.Classes.auto,
+    tolerance: options.Tolerance = 0,
+    thorough: options.Thorough = False,
     tester: Annotated[str, typer.Option(help="A tester's name from `geomdp plan`, or auto.")] = "auto",
     guarantee: Annotated[
         str | None, typer.Option(help="Take a row with this guarantee, e.g. analytic (see `geomdp plan`).")
@@ -75,14 +64,21 @@ def assess(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Simulate with seeded noise: repeatable, and private for nobody.")
+        int | None,
+        typer.Option(
+            help="Simulate with seeded noise: repeatable, private for nobody (default: real noise)."
+        ),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Decide privately whether one classifier fits both tables.
 
     Both parties are played in this process: each one's code sees its own table, the public parameters and
     the messages. Rows outside the grid count at its nearest edge.
+
+    For example
+
+    geomdp assess A.csv B.csv --grid g.json --label y --positive 1 --epsilon 1
     """
     from geomdp.testers.base import GUARANTEES
 
@@ -90,6 +86,8 @@ def assess(
     check_writable("transcript", transcript, [a, b, grid])
     _check_report(report, [a, b, grid, *([transcript] if transcript else [])])
     ledgers = check_ledgers({"Alice": ledger_a, "Bob": ledger_b}, budget, session, seed)
+    if seed is not None:
+        check_integer("seed", seed, 0)
     if guarantee is not None:
         check_choice("guarantee", guarantee, tuple(GUARANTEES))
     S_A, S_B = read(domain, [a, b], label, positive, negative)
@@ -125,19 +123,26 @@ def assess(
     if transcript is not None:
         text = json.dumps(outcome.transcript.to_dict()) + "\n"
         replace(transcript, lambda path: path.write_text(text, encoding="utf-8"))
+    try:
+        _tell(outcome, account, as_json=as_json)
+    finally:  # what was released is kept where one of its places fails
+        if report is not None:
+            page = outcome.report()
+            replace(report, lambda path: path.write_text(page, encoding="utf-8"))
+
+
+def _tell(outcome: Outcome, account: dict[str, Any] | None, *, as_json: bool) -> None:
+    """Print an outcome, and what the ledgers hold."""
     if as_json:
         print_json(outcome.to_dict() | (account or {}))
-    else:
-        from geomdp.report import outcome_table
+        return
+    from geomdp.report import outcome_table
 
-        show(outcome_table(outcome))
-        if S_A.n != S_B.n:
-            note("The parties hold different numbers of records: all are used, none is padded or dropped.")
-        for line in ledger_notes(account) if account else ():
-            note(line)
-    if report is not None:
-        page = outcome.report()
-        replace(report, lambda path: path.write_text(page, encoding="utf-8"))
+    show(outcome_table(outcome))
+    if outcome.setting.n_alice != outcome.setting.n_bob:
+        note("The parties hold different numbers of records: all are used, none is padded or dropped.")
+    for line in ledger_notes(account) if account else ():
+        note(line)
 
 
 def _check_report(path: Path | None, others: list[Path]) -> None:

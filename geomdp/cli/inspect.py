@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +10,10 @@ import typer
 
 from geomdp.cli.app import app
 from geomdp.cli.options import Grid, Json, Label, Negative, Positive
-from geomdp.cli.shared import note, print_json, progress, show
+from geomdp.cli.shared import has_place, note, print_json, progress, show
 from geomdp.cli.tables import read
 from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, describe
 
 
 @app.command()
@@ -23,7 +25,12 @@ def inspect(
     negative: Negative = None,
     as_json: Json = False,
 ) -> None:
-    """Check your own table against the grid. The answer is about private data: keep it to yourself."""
+    """Check your own table against the grid. The answer is about private data: keep it to yourself.
+
+    For example
+
+    geomdp inspect A.csv --grid g.json --label y --positive 1
+    """
     domain = Domain.from_grid_file(grid)
     (sample,) = read(domain, [table], label, positive, negative)
     facts: dict[str, Any] = {
@@ -51,13 +58,21 @@ def dichotomies(
     limit: Annotated[int, typer.Option(help="Refuse to enumerate more than this many.")] = 5_000_000,
     as_json: Json = False,
 ) -> None:
-    """Count the labelings by halfspaces on the grid, exactly; with --out, list one weight vector each."""
+    """Count the labelings by halfspaces on the grid, exactly; with --out, list one weight vector each.
+
+    For example
+
+    geomdp dichotomies --grid g.json
+    """
     from geomdp.geometry.arrangement import dichotomies as enumerate_all
     from geomdp.geometry.arrangement import estimate
 
     domain = Domain.from_grid_file(grid)
     size = estimate(domain)
     if out is not None:
+        if not has_place(out) or os.path.lexists(out):
+            requirement = "a path that does not exist yet, in a folder that can be written"
+            raise ArgumentError("out", requirement, describe(str(out)))
         from geomdp.geometry.storage import save_dichotomies
 
         if size.seconds > 2:

@@ -47,9 +47,15 @@ def sentence() -> str:
     return "interrupted; " + (", and ".join(_left) or "nothing was written")
 
 
+def say(text: str) -> None:
+    """Write to stderr, if there is one: a message that nobody can read is no reason to fail otherwise."""
+    with contextlib.suppress(AttributeError, OSError):
+        sys.stderr.write(text)
+
+
 def leave() -> NoReturn:
     """End with the sentence and exit code 130."""
-    sys.stderr.write(f"geomdp: {sentence()}\n")
+    say(f"geomdp: {sentence()}\n")
     sys.exit(130)
 
 

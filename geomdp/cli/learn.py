@@ -1,7 +1,11 @@
 """The command `learn`: one private classifier from one table.
 
-Every label but the positive one counts as negative, so that no label is a reason to refuse. Refusals about
-cells that cannot be read are for the holder of the table; the classifier is what leaves.
+Every label but the positive one counts as negative, so that no label is a reason to refuse: a misspelt positive
+value must not be noticed by looking at records. What guards against it is public. The grid file may declare the
+values of the label column, and a --positive that is not declared is refused before the table is opened. And
+each run says on stderr how labels are read and which command looks, before it looks itself: that line is the
+same for all tables. Refusals about cells that cannot be read are for the holder of the table; the classifier
+is what leaves.
 """
 
 from __future__ import annotations
@@ -20,13 +24,13 @@ import typer
 from geomdp.cli.app import app
 from geomdp.cli.interrupts import remains
 from geomdp.cli.options import Grid, Json, Label
-from geomdp.cli.shared import print_json, progress, show
+from geomdp.cli.shared import note, print_json, progress, show
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, TableError, check_fraction
 from geomdp.core.sample import Sample
 
 if TYPE_CHECKING:
-    from geomdp.learners.estimators import Account
+    from geomdp.learners.estimator_base import Account
     from geomdp.privacy.ledger import Session
 
 _STEP = "classifier"
@@ -64,7 +68,10 @@ def learn(
             help="Label value that counts as -. So does every other value but --positive.",
         ),
     ] = None,
-    delta: Annotated[str, typer.Option("--delta", help="0 for pure differential privacy.")] = "0",
+    delta: Annotated[
+        str,
+        typer.Option("--delta", help="delta of (epsilon, delta)-privacy; 0 for pure differential privacy."),
+    ] = "0",
     method: Annotated[
         Method,
         typer.Option(
@@ -78,7 +85,12 @@ def learn(
             help="rigorous certifies an error (exponential: up to 2 features); paper: not exponential.",
         ),
     ] = Mode.validated,
-    alpha: Annotated[str | None, typer.Option("--alpha", help="Error that mode rigorous certifies.")] = None,
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            "--alpha", help="Error rate that mode rigorous certifies, e.g. 0.1 (needed there only)."
+        ),
+    ] = None,
     beta: Annotated[str, typer.Option("--beta", help="Failure probability of the promise.")] = "0.1",
     ledger: Annotated[
         Path | None,
@@ -94,8 +106,14 @@ def learn(
 
     The randomness is the operating system's. How well the classifier fits is not told: it would cost budget.
 
-    No label is refused: whatever is not --positive counts as -. A table with a missing value, or one that is
-    no number, is refused: the message is for the holder of the table and should not be passed on.
+    No label is refused: whatever is not --positive counts as -. If the grid file declares the label's values
+    ({"features": [...], "labels": {"kind": ["yes", "no"]}}), --positive and --negative must be among them;
+    'geomdp inspect' counts those of your table. A table with a missing value, or one that is no number, is
+    refused: the message is for the holder of the table and should not be passed on.
+
+    For example
+
+    geomdp learn A.csv --grid g.json --label y --positive 1 --epsilon 1
     """
     from geomdp.learners.estimators import PrivateHalfspaceLearner
 
@@ -104,6 +122,8 @@ def learn(
     if ledger is not None and check_fraction("delta", delta) != 0:
         raise ArgumentError("delta", "0 with a ledger, whose budget is pure", repr(delta))
     domain = Domain.from_grid_file(grid)
+    _check_declared(grid, label, positive, negative)
+    note(reading(label, positive, negative))
     sample = _read(domain, table, label, positive, negative)
     X, y = records(sample)
     features = domain.features or ()
@@ -127,6 +147,7 @@ def learn(
             "mode": str(mode),
             "classifier": {"weights": [*a, b - sum(v * int(c) for v, c in zip(a, middle, strict=True))]},
             "features": [feature.name for feature in features],
+            "labels": {"column": label, "positive": positive, "negative": negative, "others": "negative"},
             "n": sample.n,
             "epsilon_spent": float(learner.epsilon_),
             "delta_spent": float(learner.delta_),
@@ -148,6 +169,48 @@ def learn(
         print_json(document)
         return
     show(*_lines(document))
+
+
+def reading(label: str, positive: str, negative: str | None) -> str:
+    """Return the line that says how labels are read: a function of the command's arguments alone.
+
+    Example:
+        >>> print(reading("kind", "yes", None))
+        Labels: 'yes' in column 'kind' counts as +, every other value as -, occur what may. Nothing here checks
+        that 'yes' occurs, since an answer would tell of records: run 'geomdp inspect' for your own eyes first.
+    """
+    named = "every other value as -" if negative is None else f"{negative!r} and every other value as -"
+    return (
+        f"Labels: {positive!r} in column {label!r} counts as +, {named}, occur what may. Nothing here checks\n"
+        f"that {positive!r} occurs, since an answer would tell of records: run 'geomdp inspect' for your own "
+        "eyes first."
+    )
+
+
+def _check_declared(grid: Path, label: str, positive: str, negative: str | None) -> None:
+    """Refuse values that the public grid file does not declare for the label column, if it declares any.
+
+    Raises:
+        ArgumentError: when they are not declared, or the declaration is no list of values.
+    """
+    declared = json.loads(grid.read_text(encoding="utf-8")).get("labels", {})
+    columns = declared if isinstance(declared, dict) else {label: declared}
+    if label not in columns:
+        return
+    values = columns[label]
+    plain = isinstance(values, list) and all(
+        isinstance(v, str | int | float) and not isinstance(v, bool) for v in values
+    )
+    if not plain or len(set(map(str, values))) < 2:
+        raise ArgumentError(
+            "grid",
+            f"a file whose labels for {label!r} are a list of two or more texts or numbers",
+            "another one",
+        )
+    for name, value in (("positive", positive), ("negative", negative)):
+        if value is not None and value not in map(str, values):
+            listed = ", ".join(repr(str(v)) for v in values)
+            raise ArgumentError(name, f"one of {listed}, as the grid file declares", repr(value))
 
 
 def records(sample: Sample) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from geomdp.cli.interrupts import remains
-from geomdp.core.errors import ArgumentError, BudgetError, check_epsilon
+from geomdp.core.errors import ArgumentError, BudgetError, check_epsilon, describe
 
 if TYPE_CHECKING:
     from geomdp.core.sample import Sample
@@ -25,16 +25,24 @@ def check_ledgers(
         for name, value in (("budget", budget), ("session", session)):
             if value is not None:
                 raise ArgumentError(
-                    name, "left out without a ledger", repr(value), "Add --ledger-a or --ledger-b."
+                    name, "left out without a ledger", describe(value), "Add --ledger-a or --ledger-b."
                 )
         return {}
     if seed is not None:
         mend = "A simulated run protects nobody and may not be released."
         raise ArgumentError("seed", "left out with a ledger", str(seed), mend)
-    if len(named) == 2 and named["Alice"].absolute() == named["Bob"].absolute():
+    if len(named) == 2 and _same(named["Alice"], named["Bob"]):
         mend = "Each party keeps its own."
-        raise ArgumentError("ledger-b", "another file than ledger-a", repr(str(named["Bob"])), mend)
+        raise ArgumentError("ledger-b", "another file than ledger-a", describe(str(named["Bob"])), mend)
     return named
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, by whatever names and links."""
+    try:
+        return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+    except (OSError, RuntimeError):
+        return False  # neither can be a ledger; opening it says so
 
 
 def run_with_ledgers(
@@ -100,5 +108,9 @@ def ledger_notes(account: dict[str, Any]) -> list[str]:
 
 def _check_new(path: Path, asked: Fraction | None, cost: Fraction) -> None:
     """Refuse a run that a new ledger could not cover before its file is made."""
-    if asked is not None and not path.exists() and cost > asked:
+    try:
+        new = not path.exists()
+    except OSError:
+        raise ArgumentError("ledger", "a file that can be written", describe(str(path))) from None
+    if asked is not None and new and cost > asked:
         raise BudgetError(f"A run of epsilon = {cost} exceeds the budget of {asked}. Nothing was drawn.")

@@ -15,7 +15,7 @@ from geomdp.cli.options import Classes, ClassesOption, Grid, Json, Label, Negati
 from geomdp.cli.shared import check_writable, note, print_json, replace, show
 from geomdp.cli.tables import read
 from geomdp.core.domain import Domain
-from geomdp.core.errors import CertificateError
+from geomdp.core.errors import ArgumentError, CertificateError, describe
 from geomdp.core.sample import pool
 
 
@@ -33,7 +33,8 @@ def opt(
         Path | None, typer.Option(help="Write the proof of both bounds to this file (JSON, or .npz).")
     ] = None,
     time_limit: Annotated[
-        float | None, typer.Option("--time-limit", help="Seconds; then a certified interval is returned.")
+        float | None,
+        typer.Option("--time-limit", help="Seconds; then a certified interval is returned (default: none)."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the bounds over time and the data to this picture.")
@@ -43,11 +44,17 @@ def opt(
     """Compute the least number of mistakes of any classifier, exactly, with a proof. Not private.
 
     Ctrl-C ends the search with the best certified interval so far.
+
+    For example
+
+    geomdp opt A.csv B.csv --grid g.json --label y --positive 1
     """
     from geomdp.opt.halfspace import opt_halfspace
     from geomdp.opt.threshold import opt_threshold
 
     domain = Domain.from_grid_file(grid)
+    if time_limit is not None and not time_limit >= 0:
+        raise ArgumentError("time_limit", "a number of seconds >= 0", describe(time_limit))
     for name, path in (("certificate", certificate), ("plot", plot)):
         check_writable(name, path, [*tables, grid])
     samples = read(domain, tables, label, positive, negative)
@@ -93,6 +100,10 @@ def verify(
     """Replay a proof of opt on the tables it is about: integers only, no solver, no search.
 
     Exit code 1 if it does not hold.
+
+    For example
+
+    geomdp verify c.json A.csv B.csv --grid g.json --label y --positive 1
     """
     from geomdp.opt.certificate import Certificate
     from geomdp.opt.verifier import verify as replay
@@ -101,6 +112,7 @@ def verify(
     samples = read(domain, tables, label, positive, negative)
     proof, reason = None, ""
     try:
+        _check_regular(certificate)
         proof = Certificate.load(certificate)
         replay(proof, *samples)
     except CertificateError as error:
@@ -117,10 +129,20 @@ def verify(
         raise typer.Exit(1)
 
 
+def _check_regular(certificate: Path) -> None:
+    """Refuse what is no file before it is read: a pipe or a device may never end."""
+    try:
+        regular = certificate.is_file()
+    except OSError:
+        regular = False
+    if not regular:
+        raise CertificateError("Certificate: the file cannot be read.")
+
+
 @contextlib.contextmanager
 def bounds(history: list[tuple[float, int, int]]) -> Iterator[Callable[[float, int, int], None]]:
     """Yield a callback that records bounds, and shows them closing in where stderr is a terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield lambda seconds, lower, upper: history.append((seconds, lower, upper))
         return
     from rich.console import Console

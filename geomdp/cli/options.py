@@ -40,6 +40,9 @@ ClassesOption = Annotated[
 ]
 Tolerance = Annotated[int, typer.Option("--tolerance", help="Mistakes that still count as a match (t0).")]
 Thorough = Annotated[
-    bool, typer.Option("--thorough", help="Also plan the testers with tilted noise (slower).")
+    bool,
+    typer.Option(
+        "--thorough", help="Also plan the tilted testers, and measure elimination's menus (slower)."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else on stdout.")]

@@ -8,19 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from geomdp.cli import options
 from geomdp.cli.app import app
-from geomdp.cli.options import (
-    Beta,
-    Classes,
-    ClassesOption,
-    Epsilon,
-    Grid,
-    Json,
-    Labels,
-    LabelsOption,
-    Thorough,
-    Tolerance,
-)
 from geomdp.cli.planning import make_plan, sizes
 from geomdp.cli.shared import check_writable, print_json, progress, replace, show
 from geomdp.core.domain import Domain
@@ -37,21 +26,26 @@ class Along(StrEnum):
 
 @app.command()
 def plan(
-    grid: Grid,
+    grid: options.Grid,
     n: Annotated[str, typer.Option("--n", help="Records per party, or two numbers: 20000,15000.")],
-    epsilon: Epsilon,
-    beta: Beta = "0.1",
-    labels: LabelsOption = Labels.mixed,
-    classes: ClassesOption = Classes.auto,
-    tolerance: Tolerance = 0,
-    thorough: Thorough = False,
+    epsilon: options.Epsilon,
+    beta: options.Beta = "0.1",
+    labels: options.LabelsOption = options.Labels.mixed,
+    classes: options.ClassesOption = options.Classes.auto,
+    tolerance: options.Tolerance = 0,
+    thorough: options.Thorough = False,
     plot: Annotated[
         Path | None, typer.Option(help="Draw every tester's resolution around this setting.")
     ] = None,
     along: Annotated[Along, typer.Option(help="What varies in the picture.")] = Along.epsilon,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Show what each tester guarantees, before any data is touched."""
+    """Show what each tester guarantees, before any data is touched.
+
+    For example
+
+    geomdp plan --grid g.json --n 20000 --epsilon 1
+    """
     domain = Domain.from_grid_file(grid)
     check_writable("plot", plot, [grid])
     made = make_plan(

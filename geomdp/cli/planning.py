@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from geomdp.cli.options import Classes, Labels
 from geomdp.cli.shared import progress
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, InfeasibleError
+from geomdp.core.errors import ArgumentError, InfeasibleError, describe
 
 if TYPE_CHECKING:
     from geomdp.testers.plan import Plan
@@ -48,7 +48,7 @@ def sizes(text: str) -> int | tuple[int, int]:
     except ValueError:
         numbers = []
     if len(numbers) not in (1, 2):
-        raise ArgumentError("n", "an integer or two joined by a comma, e.g. 20000,15000", repr(text))
+        raise ArgumentError("n", "an integer or two joined by a comma, e.g. 20000,15000", describe(text))
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 
 

@@ -12,7 +12,7 @@ from geomdp.cli.options import Classes, ClassesOption, Grid, Json, Tolerance
 from geomdp.cli.planning import sizes
 from geomdp.cli.shared import print_json, show
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError
+from geomdp.core.errors import ArgumentError, describe
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 def population(
     grid: Grid,
     n: Annotated[str, typer.Option("--n", help="Records per party, or two numbers: 20000,15000.")],
-    opt: Annotated[int | None, typer.Option(help="The exact optimum of both tables.")] = None,
+    opt: Annotated[
+        int | None,
+        typer.Option(help="The exact optimum of both tables, in mistakes (or one of the next two)."),
+    ] = None,
     opt_interval: Annotated[
-        str | None, typer.Option("--opt-interval", help="A private interval for it: a,b.")
+        str | None, typer.Option("--opt-interval", help="A private interval for it, in mistakes: a,b.")
     ] = None,
     verdict: Annotated[str | None, typer.Option(help="A certified verdict, Match or Far.")] = None,
-    resolution: Annotated[int | None, typer.Option(help="The resolution t behind the verdict.")] = None,
+    resolution: Annotated[
+        int | None,
+        typer.Option(help="The resolution t behind the verdict, in mistakes (left out without --verdict)."),
+    ] = None,
     tolerance: Tolerance = 0,
     beta: Annotated[str, typer.Option("--beta", help="Probability that the records mislead.")] = "0.1",
     opt_beta: Annotated[
@@ -39,7 +45,12 @@ def population(
     classes: ClassesOption = Classes.auto,
     as_json: Json = False,
 ) -> None:
-    """Bound the least average population error of one classifier, from what is known about opt."""
+    """Bound the least average population error of one classifier, from what is known about opt.
+
+    For example
+
+    geomdp population --grid g.json --n 20000 --opt 400
+    """
     from geomdp.bounds import population_bounds
 
     domain = Domain.from_grid_file(grid)
@@ -73,7 +84,7 @@ def _of_text(text: str) -> tuple[int, int]:
     try:
         low, high = (int(part) for part in text.split(","))
     except ValueError:
-        raise ArgumentError("opt_interval", "two integers a,b", repr(text)) from None
+        raise ArgumentError("opt_interval", "two integers a,b", describe(text)) from None
     return low, high
 
 

@@ -8,25 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from geomdp.cli import options
 from geomdp.cli.app import app
-from geomdp.cli.options import (
-    Beta,
-    Classes,
-    ClassesOption,
-    Epsilon,
-    Grid,
-    Json,
-    Labels,
-    LabelsOption,
-    Negative,
-    Thorough,
-    Tolerance,
-)
 from geomdp.cli.planning import make_plan, sizes, too_small
 from geomdp.cli.shared import check_writable, note, print_json, progress, replace, show
 from geomdp.cli.tables import read
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError
+from geomdp.core.errors import ArgumentError, check_integer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -55,8 +43,8 @@ class How(StrEnum):
 
 @app.command()
 def power(
-    grid: Grid,
-    epsilon: Epsilon,
+    grid: options.Grid,
+    epsilon: options.Epsilon,
     n: Annotated[
         str | None, typer.Option("--n", help="Records per party, or two numbers; left out with tables.")
     ] = None,
@@ -66,12 +54,12 @@ def power(
     ] = None,
     label: Annotated[str | None, typer.Option("--label", help="Label column of the tables.")] = None,
     positive: Annotated[str | None, typer.Option("--positive", help="Label value that counts as +.")] = None,
-    negative: Negative = None,
-    beta: Beta = "0.1",
-    labels: LabelsOption = Labels.mixed,
-    classes: ClassesOption = Classes.auto,
-    tolerance: Tolerance = 0,
-    thorough: Thorough = False,
+    negative: options.Negative = None,
+    beta: options.Beta = "0.1",
+    labels: options.LabelsOption = options.Labels.mixed,
+    classes: options.ClassesOption = options.Classes.auto,
+    tolerance: options.Tolerance = 0,
+    thorough: options.Thorough = False,
     tester: Annotated[str, typer.Option(help="A tester's name from `geomdp plan`, or auto.")] = "auto",
     family: Annotated[
         FamilyName | None,
@@ -80,20 +68,28 @@ def power(
     how: Annotated[
         How, typer.Option(help="Whole protocol runs, or the noise law of the verdict.")
     ] = How.auto,
-    runs: Annotated[int | None, typer.Option(help="Runs on each pair of samples.")] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Runs on each pair of samples (default: 2000 of the law, 200 of the protocol)."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     workers: Annotated[int, typer.Option(help="Worker processes.")] = 2,
     plot: Annotated[Path | None, typer.Option(help="Draw the curves to this picture.")] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Simulate how often a tester says Far, against the true opt. Nothing is released.
 
     With tables the exact optimum of flipped data is part of the answer: use public tables only.
+
+    For example
+
+    geomdp power --grid g.json --n 5000 --epsilon 1 --tester one-way --runs 200
     """
     from geomdp.testers.families import Flips, Pairs, RandomLabels
     from geomdp.testers.power import operating_characteristic
 
     domain = Domain.from_grid_file(grid)
+    check_integer("seed", seed, 0)
     check_writable("plot", plot, [grid, *(tables or [])])
     families: list[Family]
     _check_source(

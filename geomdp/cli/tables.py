@@ -15,17 +15,16 @@ def read(domain: Domain, paths: list[Path], label: str, positive: str, negative:
 
     samples, others = [], set()
     for path in paths:
+        name = path.name if len(path.name) <= 60 else f"{path.name[:57]}..."
         try:
             counts = count_table(domain, path, label=label, positive=positive, negative=negative)
         except TableError as error:
-            raise TableError(
-                error.name, error.requirement, f"{error.got} (in {path.name})", error.mend
-            ) from None
+            raise TableError(error.name, error.requirement, f"{error.got} (in {name})", error.mend) from None
         if negative is None and not counts.positives.any():
             raise TableError(
                 "positive",
                 "a label that occurs, or --negative must name the other one",
-                f"one that is missing in {path.name}",
+                f"one that is missing in {name}",
                 "Labels compare letter by letter; with --negative a table may hold one label only.",
             )
         others.add(counts.other)

@@ -155,11 +155,15 @@ class Halfspace:
 
     @classmethod
     def of(cls, weights: Sequence[int] | NDArray[Any]) -> Halfspace:
-        """Return the halfspace of any integer sequence."""
+        """Return the halfspace of any integer sequence of weights, (d,) or of length d."""
         return cls(tuple(int(w) for w in weights))
 
     def predict(self, points: NDArray[Any]) -> NDArray[np.int8]:
-        """Return labels of (m, d) points."""
+        """Return labels of (m, d) points.
+
+        Raises:
+            ArgumentError: unless ``points`` has as many columns as there are weights.
+        """
         weights = np.empty(len(self.weights), dtype=object)
         weights[:] = self.weights
         if all(abs(w) < 2**62 for w in self.weights):

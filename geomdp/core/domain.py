@@ -32,6 +32,10 @@ class Feature:
         lower, upper: public bounds in the column's unit, from domain knowledge and never from the data.
         levels: number of levels, at least 2; values outside the bounds go to the nearest end.
 
+    Raises:
+        ArgumentError: on an empty name, bounds that are not numbers between -1e300 and 1e300, lower >= upper,
+            or fewer than 2 or more than 2^32 levels.
+
     Example:
         >>> Feature("delay", 0, 30, 4).level(np.array([-5.0, 10.0, 99.0])).tolist()
         [0, 1, 3]
@@ -60,7 +64,7 @@ class Feature:
         check_integer("levels", self.levels, 2, 2**32)
 
     def level(self, values: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the level of each value, clipped to 0..levels-1."""
+        """Return the level of each of the values, (k,) in the column's unit, clipped to 0..levels-1."""
         scaled = (np.asarray(values, dtype=np.float64) - self.lower) / (self.upper - self.lower)
         levels = np.rint(scaled * (self.levels - 1))
         return np.clip(levels, 0, self.levels - 1).astype(np.int64)
@@ -177,6 +181,9 @@ class Domain:
     def line(cls, m: int) -> Domain:
         """Return an ordered domain of m >= 2 ranks 0..m-1 for thresholds; it is never written out.
 
+        Raises:
+            ArgumentError: unless ``m`` is an integer >= 2.
+
         Example:
             >>> Domain.line(2**64).m == 2**64
             True
@@ -187,12 +194,16 @@ class Domain:
 
     @classmethod
     def from_grid_file(cls, path: str | Path) -> Domain:
-        """Return the grid described by a JSON file {"features": [{"name", "lower", "upper", "levels"}, ...]}.
+        """Return the grid of the JSON file at a path.
+
+        It reads {"features": [{"name": ..., "lower": ..., "upper": ..., "levels": ...}, ...]}.
 
         Raises:
             ArgumentError: when the file is missing, is not JSON, or describes no valid grid.
         """
         try:
+            if not Path(path).is_file():  # a pipe or a device may never end
+                raise OSError
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             raise ArgumentError("grid", "a readable JSON file in UTF-8", describe(str(path))) from None
@@ -230,7 +241,7 @@ class Domain:
         return points
 
     def points_at(self, cells: NDArray[Any]) -> NDArray[Any]:
-        """Return the (k, d) points of k cell indices without writing the whole domain out."""
+        """Return the (k, d) points of the (k,) cells, as indices, without writing the whole domain out."""
         if not isinstance(cells, np.ndarray):
             cells = integer_array("cells", cells, 1)
         if self._points is not None:

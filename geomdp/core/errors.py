@@ -14,7 +14,16 @@ from numbers import Integral, Rational, Real
 
 
 class GeomdpError(Exception):
-    """Base class of every error that geomdp raises on purpose."""
+    """Base class of every error that geomdp raises on purpose.
+
+    Example:
+        >>> from geomdp import Domain
+        >>> try:
+        ...     Domain.line(1)
+        ... except GeomdpError as error:
+        ...     print(error)
+        Argument 'm' must be an integer >= 2, not 1.
+    """
 
 
 class ArgumentError(GeomdpError, ValueError):
@@ -25,6 +34,11 @@ class ArgumentError(GeomdpError, ValueError):
         requirement: what it must be, completing "must be ...".
         got: what it was, completing "not ..."; public facts only.
         mend: one sentence saying how to repair the call.
+
+    Example:
+        >>> error = ArgumentError("n", "an integer >= 1", 0, "Count the records.")
+        >>> str(error), isinstance(error, ValueError)
+        ("Argument 'n' must be an integer >= 1, not 0. Count the records.", True)
     """
 
     def __init__(self, name: str, requirement: str, got: object, mend: str = "") -> None:
@@ -34,27 +48,89 @@ class ArgumentError(GeomdpError, ValueError):
 
 
 class TableError(ArgumentError):
-    """A table cannot be read as labelled records on the grid."""
+    """A table cannot be read as labelled records on the grid.
+
+    Example:
+        >>> from geomdp import Domain, Sample, data
+        >>> D = Domain.from_grid_file(data.path("penguins/grid8.json"))
+        >>> try:
+        ...     Sample.from_table(D, data.path("penguins/adelie_gentoo.csv"), label="sort", positive="Gentoo")
+        ... except TableError as error:
+        ...     print(error.name)
+        label
+    """
 
 
 class CapacityError(ArgumentError):
-    """A request is sure to exceed the stated size; the message holds the estimate."""
+    """A request is sure to exceed the stated size; the message holds the estimate.
+
+    Example:
+        >>> from geomdp import Domain
+        >>> try:
+        ...     Domain.line(2**64).points
+        ... except CapacityError as error:
+        ...     print(error.got)
+        about 2^64 of them
+    """
 
 
 class InfeasibleError(ArgumentError):
-    """No tester guarantees anything at this n and epsilon."""
+    """No tester guarantees anything at this n and epsilon.
+
+    Example:
+        >>> from geomdp import Domain, Sample
+        >>> from geomdp.testers.base import Setting
+        >>> from geomdp.testers.curator import Curator
+        >>> from geomdp.testers.plan import PlanRow
+        >>> S = Sample.from_cells(Domain.line(64), [1], [1])
+        >>> try:
+        ...     PlanRow(Curator(Setting(S.domain, 1, 1, 1, classes="thresholds"))).run(S, S)
+        ... except InfeasibleError as error:
+        ...     print(error.name, error.requirement)
+        n large enough for resolution 3 of tester 'curator'
+    """
 
 
 class CertificateError(GeomdpError, ValueError):
-    """A certificate fails to verify; the message names the step."""
+    """A certificate fails to verify; the message names the step.
+
+    Example:
+        >>> from geomdp import Certificate
+        >>> try:
+        ...     Certificate.from_json("[]")
+        ... except CertificateError as error:
+        ...     str(error).startswith("Certificate: ")
+        True
+    """
 
 
 class ProtocolError(GeomdpError, RuntimeError):
-    """A message of the counterpart is malformed, out of turn or out of range."""
+    """A message of the counterpart is malformed, out of turn or out of range.
+
+    Example:
+        >>> from geomdp.protocol.schema import Integer, Schema
+        >>> from geomdp.protocol.transcript import Message
+        >>> try:
+        ...     form = Schema("count", {"value": Integer(-9, 9)}, Fraction(1))
+        ...     form.check(Message("Bob", "sum", {}, Fraction(1)), "Bob")
+        ... except ProtocolError as error:
+        ...     print(error)
+        The next message must be 'count' from Bob.
+    """
 
 
 class BudgetError(GeomdpError, RuntimeError):
-    """A release would exceed a party's privacy budget; nothing was drawn."""
+    """A release would exceed a party's privacy budget; nothing was drawn.
+
+    Example:
+        >>> from geomdp.privacy.budget import Budget
+        >>> budget = Budget(1)
+        >>> try:
+        ...     budget.spend(2)
+        ... except BudgetError:
+        ...     print(budget.spent)
+        0
+    """
 
 
 class MissingExtraError(GeomdpError, ImportError):

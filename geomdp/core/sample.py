@@ -33,6 +33,10 @@ class Sample:
         clipped: records that lay outside the grid and were moved to its edge; for the holder's eyes
             only (it is a function of private data).
 
+    Raises:
+        ArgumentError: on arrays of different lengths, or a negative count.
+        CapacityError: on more than 2^53 records.
+
     Example:
         >>> D = Domain([[0, 1], [1, 1]])
         >>> S = Sample.from_points(D, [[0, 1], [1, 1], [1, 1]], [-1, 1, 1])

@@ -65,45 +65,6 @@ def grid_schedule(
 
 
 @njit(cache=True, nogil=True)
-def schedule_sup(fields: NDArray[Any], spans: NDArray[Any], cells: NDArray[Any], out: NDArray[Any]) -> None:
-    """Write max |2 * prefix - total| over all prefixes of the sweep into out, for each field of (B, m)."""
-    batch, m = fields.shape
-    z = np.zeros((m, LANES), np.int64)
-    prefix = np.zeros((m + 1, LANES), np.int64)
-    low, high, acc = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
-    for first in range(0, batch, LANES):
-        used = min(LANES, batch - first)
-        for i in range(used):
-            for k in range(m):
-                z[k, i] = fields[first + i, k]
-        for i in range(LANES):
-            low[i] = high[i] = 0
-        for k in range(m):
-            for i in range(LANES):
-                value = prefix[k, i] + z[k, i]
-                prefix[k + 1, i] = value
-                low[i] = min(low[i], value)
-                high[i] = max(high[i], value)
-        at = 0
-        for g in range(spans.shape[0]):
-            start, length = spans[g, 0], spans[g, 1]
-            for i in range(LANES):
-                acc[i] = prefix[start, i]
-            for j in range(length):
-                cell = cells[at + j]
-                for i in range(LANES):
-                    value = acc[i] + z[cell, i]
-                    acc[i] = value
-                    prefix[start + j + 1, i] = value
-                    low[i] = min(low[i], value)
-                    high[i] = max(high[i], value)
-            at += length
-        for i in range(used):
-            total = prefix[m, i]
-            out[first + i] = max(2 * high[i] - total, total - 2 * low[i])
-
-
-@njit(cache=True, nogil=True)
 def turn(ax: int, ay: int, bx: int, by: int) -> int:
     """Return the sign of ax * by - ay * bx exactly, for |ax|, |bx| < 2^62 and 0 <= ay, by < 2^62.
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 #: Sums of absolute values stay below this, so that doubled sums fit int64.
 MAX_SUM = 2**61
 
+#: Integers for the sums of a grid's sweep, the first that holds them all; and fields that are swept together.
+_KINDS = (np.int16, np.int32, np.int64)
+_LANES, _FEW_LANES = 128, 32
+
 #: Longest grid schedule that is built (cells rewritten per sweep): about 1 GB.
 MAX_SCHEDULE = 10**8
 
@@ -109,13 +113,19 @@ def _grid(
     out: NDArray[np.int64],
     progress: Callable[[float], None] | None,
 ) -> NDArray[np.int64]:
-    from geomdp.opt import _kernels
+    from geomdp.opt import _sup_kernels
 
     spans, cells = grid_schedule(rows, columns)
-    size = max(_kernels.LANES, min(512, 10**8 // max(len(cells), 1)) // _kernels.LANES * _kernels.LANES)
+    most = int(np.abs(fields).sum(axis=1).max(initial=0))
+    kind = next(kind for kind in _KINDS if most <= np.iinfo(kind).max)
+    m = rows * columns
+    lanes = _LANES if len(fields) >= _LANES else _FEW_LANES
+    size = max(lanes, min(512, 10**8 // max(len(cells), 1)) // lanes * lanes)
 
     def work(first: int, last: int) -> None:
-        _kernels.schedule_sup(fields[first:last], spans, cells, out[first:last])
+        z, prefix = np.zeros((m, lanes), kind), np.zeros((m + 1, lanes), kind)
+        low, high = np.zeros((2, lanes), kind)
+        _sup_kernels.schedule_sup(fields[first:last], spans, cells, z, prefix, low, high, out[first:last])
 
     spread(work, len(fields), size, progress=progress)
     return out

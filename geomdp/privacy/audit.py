@@ -58,11 +58,18 @@ class Audit:
 
         A mechanism whose worst ratio is exp(epsilon) exactly is decided by no enclosure: audit it with a
         rational r, and compare `upper` with the power of r that the claim stands for.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
         """
         return self.upper <= 1 / Interval.exp_neg(check_epsilon(epsilon), 512).hi
 
     def violates(self, epsilon: Fraction | float | str) -> bool:
-        """Return whether epsilon-DP is refuted: the lower bound exceeds exp(epsilon)."""
+        """Return whether epsilon-DP is refuted: the lower bound exceeds exp(epsilon).
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        """
         return self.lower > 1 / Interval.exp_neg(check_epsilon(epsilon), 512).lo
 
     @property
@@ -85,6 +92,9 @@ def _log(value: Fraction | float) -> float:
 def datasets(records: Sequence[Record], size: int) -> Iterator[tuple[Record, ...]]:
     """Return all multisets of `size` records, as tuples in the order of `records`.
 
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 0.
+
     Example:
         >>> len(list(datasets([(x, y) for x in range(4) for y in (-1, 1)], 4)))
         330
@@ -96,6 +106,13 @@ def neighbour_pairs(
     records: Sequence[Record], size: int
 ) -> Iterator[tuple[tuple[Record, ...], tuple[Record, ...]]]:
     """Return all ordered pairs of distinct datasets of one size that differ in one replaced record.
+
+    Args:
+        records: every record that can occur, all different.
+        size: number of records of a dataset.
+
+    Returns:
+        An iterator of pairs (data, neighbour), each a tuple in the order of `records`.
 
     Example:
         >>> len(list(neighbour_pairs(range(8), 4)))
@@ -118,6 +135,9 @@ def laplace_law(center: int, r: Number, low: int, high: int) -> dict[int, Number
         center: the exact statistic.
         r: exp(-1/scale), or any rational in its place.
         low, high: the window, low < center < high.
+
+    Raises:
+        ArgumentError: unless ``center`` lies strictly between low and high.
 
     Example:
         >>> laplace_law(0, Fraction(1, 2), -1, 1)

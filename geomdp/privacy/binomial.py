@@ -18,6 +18,9 @@ _TERMS = 100_000
 def clopper_pearson(k: int, n: int, loss: Fraction) -> tuple[float, float]:
     """Return limits for p from k successes in n trials; each end is wrong with probability <= loss / 2.
 
+    Raises:
+        ArgumentError: unless 1 <= n and 0 <= k <= n are integers.
+
     Example:
         >>> low, high = clopper_pearson(9, 10, Fraction(1, 20))
         >>> round(low, 4), round(high, 4)

@@ -17,7 +17,10 @@ class Budget:
     are epsilon-DP, however adaptively they were chosen.
 
     Args:
-        epsilon: the total, 0 < epsilon <= 100; text and floats are read as decimals.
+        epsilon: the total privacy loss, 10^-6 <= epsilon <= 100; text and floats are read as decimals.
+
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
 
     Example:
         >>> budget = Budget(Fraction(1))

@@ -206,6 +206,9 @@ def permute_and_flip_groups(
     Returns:
         (group, offset), 0 <= offset < sizes[group].
 
+    Raises:
+        ArgumentError: unless there is one score per group, no size is negative, and one is positive.
+
     Example:
         >>> permute_and_flip_groups(OsBits(), [0, 1], [9, 5], Fraction(2))
         (1, 0)
@@ -276,6 +279,9 @@ def _earlier(first: _Entry, second: _Entry, scale: Fraction, word: int = _WORD) 
 
 def permute_and_flip(source: BitSource, scores: Sequence[int], scale: Fraction) -> int:
     """Select one of the listed candidates by the walk that gives permute-and-flip its name.
+
+    Raises:
+        ArgumentError: on no scores.
 
     Example:
         >>> permute_and_flip(OsBits(), [0, 10**9], Fraction(1))

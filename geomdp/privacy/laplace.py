@@ -12,7 +12,11 @@ UNIT = 2.0**-53
 
 
 def check_positive(scale: Fraction | int) -> Fraction:
-    """Return a noise scale > 0 as a Fraction."""
+    """Return a noise scale > 0 as a Fraction.
+
+    Raises:
+        ArgumentError: unless ``scale`` is a number > 0.
+    """
     value = check_fraction("scale", scale)
     if value <= 0:
         raise ArgumentError("scale", "a number > 0", describe(value))
@@ -49,6 +53,9 @@ def dlap_sf(z: int, scale: Fraction | int) -> float:
 
 def dlap_quantile(p: Fraction | float, scale: Fraction | int) -> int:
     """Return a certified q >= 1 with P(Z >= q) <= p: the least one, up to one part in 10^12 of p.
+
+    Raises:
+        ArgumentError: unless ``p`` is a number with 0 < p < 1.
 
     Example:
         >>> q = dlap_quantile(Fraction(1, 20), Fraction(2))

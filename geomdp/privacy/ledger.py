@@ -154,7 +154,7 @@ class Ledger:
         return list(found.values())
 
     def fingerprint(self, data: bytes | Path) -> str:
-        """Return a keyed hash (64 hex digits) of some bytes or of a file; the key never leaves the ledger.
+        """Return a keyed hash (64 hex digits) of data, bytes or a file; the key never leaves the ledger.
 
         Raises:
             ArgumentError: when the file cannot be read.
@@ -216,7 +216,8 @@ class Session:
     def __enter__(self) -> Session:
         path = self._ledger.path
         try:
-            lock = path.with_name(path.name + ".lock")
+            real = path.resolve()  # a link to the ledger meets the same lock
+            lock = real.with_name(real.name + ".lock")
             self._lock = sqlite3.connect(lock, timeout=0, isolation_level=None)
             self._lock.execute("BEGIN EXCLUSIVE")
             if any(e.session == self.name and e.records != self.records for e in self._ledger.entries()):

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from geomdp.core.errors import ArgumentError, GeomdpError, describe
 
@@ -45,7 +46,7 @@ class LedgerFile:
 
     def __init__(self, path: Path, budget: Fraction | None) -> None:
         self.name = path.name
-        if budget is None and not path.exists():
+        if budget is None and not _begun(path):
             raise _unbudgeted()
         self._db = _connect(path)
         try:
@@ -63,8 +64,8 @@ class LedgerFile:
     @property
     def head(self) -> str:
         """The number of the last event and the hash of all of them."""
-        row = self._db.execute("SELECT number, link FROM events ORDER BY number DESC LIMIT 1").fetchone()
-        return f"0:{self._root}" if row is None else f"{row[0]}:{row[1]}"
+        rows = self._read("SELECT number, link FROM events ORDER BY number DESC LIMIT 1")
+        return f"{rows[0][0]}:{rows[0][1]}" if rows else f"0:{self._root}"
 
     def held(self, head: str) -> bool:
         """Return True if the history had this head when the file was opened, or before."""
@@ -92,17 +93,22 @@ class LedgerFile:
 
     def events(self) -> list[tuple[str, str, str, str, str, str]]:
         """Return (kind, session, step, epsilon, request, records) of every event, in order."""
-        query = "SELECT kind, session, step, epsilon, request, records FROM events ORDER BY number"
-        return self._db.execute(query).fetchall()
+        return self._read("SELECT kind, session, step, epsilon, request, records FROM events ORDER BY number")
 
     def payload(self, kind: str, session: str, step: str) -> bytes:
         """Return the payload of an event that exists."""
         query = "SELECT payload FROM events WHERE kind = ? AND session = ? AND step = ?"
-        return bytes(self._db.execute(query, (kind, session, step)).fetchone()[0])
+        return bytes(self._read(query, kind, session, step)[0][0])
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+    def _read(self, query: str, *values: str) -> list[Any]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise LedgerError(f"The ledger '{self.name}' cannot be read ({error}).") from None
 
     def _undo(self) -> None:
         if self._db.in_transaction:
@@ -149,6 +155,18 @@ def _unbudgeted() -> ArgumentError:
     return ArgumentError("budget", "given for a new ledger", "left out", mend)
 
 
+def _begun(path: Path) -> bool:
+    """Return whether something is in the file already."""
+    try:
+        return path.exists() and (not path.is_file() or path.stat().st_size > 0)
+    except OSError:
+        raise _unwritable(path) from None
+
+
+def _unwritable(path: Path) -> ArgumentError:
+    return ArgumentError("path", "a file that can be written", describe(str(path)))
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     """Open a file; a foreign one is not touched."""
     try:
@@ -156,7 +174,7 @@ def _connect(path: Path) -> sqlite3.Connection:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         db = sqlite3.connect(path, timeout=30, isolation_level=None)
     except (OSError, sqlite3.Error):
-        raise ArgumentError("path", "a file that can be written", describe(str(path))) from None
+        raise _unwritable(path) from None
     try:
         mark = db.execute("PRAGMA application_id").fetchone()[0]
         tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]

@@ -24,6 +24,10 @@ def order_index(
         level: the quantile's level, 0 < level < 1.
         confidence_loss: allowed probability of an index too low.
 
+    Raises:
+        ArgumentError: unless ``draws`` is an integer with 1 <= draws <= 10^8, and ``level`` and
+            ``confidence_loss`` lie strictly between 0 and 1.
+
     Example:
         >>> from math import comb
         >>> sum(comb(20, i) for i in range(order_index(20, 0.5, 0.01), 21)) / 2**20 <= 0.01

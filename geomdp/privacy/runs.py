@@ -39,6 +39,13 @@ class _RestError(Exception):
 def clamp(value: int, low: int, high: int) -> int:
     """Return the value moved into [low, high].
 
+    Args:
+        value: any integer.
+        low, high: the ends, low <= high.
+
+    Returns:
+        The integer of [low, high] that is nearest.
+
     Example:
         >>> [clamp(v, -1, 2) for v in (-9, 0, 9)]
         [-1, 0, 2]
@@ -51,6 +58,9 @@ def rational(base: Fraction, unit: Fraction) -> Decay:
 
     A mechanism knows its scale through exp(-1/scale) only, so a claim "epsilon" becomes
     "ratio <= base^-(epsilon / unit)", which is decided exactly even where the claim is met with equality.
+
+    Raises:
+        ArgumentError: from the decay, when an exponent is no multiple of ``unit``.
 
     Example:
         >>> rational(Fraction(1, 2), Fraction(1, 4))(Fraction(3, 4))
@@ -110,7 +120,11 @@ class Runs:
         return chosen
 
     def discrete_laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
-        """Return `size` noises; the two ends of the list stand for the tails, as one atom each."""
+        """Return `size` noises; the two ends of the list stand for the tails, as one atom each.
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer >= 0.
+        """
         options = self._table(("laplace", check_scale(scale)), self._laplace)
         out = np.empty(check_integer("size", size, 0), dtype=np.int64)
         for i in range(len(out)):
@@ -138,7 +152,11 @@ class Runs:
         return group, offset
 
     def uniform(self, bound: int) -> int:
-        """Return an integer below the bound, each with probability 1/bound."""
+        """Return an integer below the bound, each with probability 1/bound.
+
+        Raises:
+            CapacityError: on a bound above 10,000: all values are listed.
+        """
         if bound > 10**4:
             raise CapacityError("bound", "at most 10000 where all values are listed", f"{bound}")
         share = Fraction(1, bound)
@@ -301,6 +319,9 @@ def audit_program(
         program: (data, sampler) -> view, with the counterpart's messages from `sampler.choose` in the view.
         pairs: (data, neighbour), both orders of each.
         reach, decay, depth: see :class:`Runs`.
+
+    Returns:
+        Lower and upper bound of the largest ratio of probabilities, with the pair that attains it.
 
     Example:
         >>> def two_counts(data, runs):  # noise of scale 1 twice: the loss is 2

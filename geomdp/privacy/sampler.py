@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, check_fraction, check_integer, describe
 from geomdp.privacy import exact
+from geomdp.privacy.seeded import geometric
 
 #: Largest noise scale: noise beyond 2^53 then has a probability below exp(-2^13).
 MAX_SCALE = Fraction(2**40)
@@ -64,6 +65,9 @@ def noise_scale(sensitivity: int, epsilon: Fraction | int | float | str) -> Frac
     Args:
         sensitivity: by how much the statistic can change, >= 1.
         epsilon: the privacy loss that the release may cost, > 0.
+
+    Returns:
+        The scale, a Fraction.
 
     Raises:
         ArgumentError: on a sensitivity < 1, an epsilon <= 0, or a scale outside [2^-20, 2^40].
@@ -136,13 +140,21 @@ class SecureSampler:
         return False
 
     def discrete_laplace(self, scale: Fraction, size: int) -> NDArray[np.int64]:
-        """Return `size` draws with P(Z = z) = (1-r)/(1+r) r^|z|, r = exp(-1/scale)."""
+        """Return `size` draws with P(Z = z) = (1-r)/(1+r) r^|z|, r = exp(-1/scale).
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer >= 0.
+        """
         noise = _opendp_laplace(check_scale(scale))
         count = check_integer("size", size, 0)
         return np.array(noise([0] * count), dtype=np.int64)
 
     def permute_and_flip(self, scores: Sequence[int] | NDArray[np.int64], scale: Fraction) -> int:
-        """Return the index that permute-and-flip selects; larger scores are better."""
+        """Return the index that permute-and-flip selects at a noise scale from (k,) scores; larger is better.
+
+        Raises:
+            ArgumentError: on no scores.
+        """
         select = _opendp_noisy_max(check_scale(scale))
         listed = _integers("scores", scores)
         if not listed:
@@ -153,13 +165,20 @@ class SecureSampler:
     def permute_and_flip_groups(
         self, sizes: Sequence[int], scores: Sequence[int], scale: Fraction
     ) -> tuple[int, int]:
-        """Return (group, offset) that permute-and-flip selects among sum(sizes) candidates."""
+        """Return (group, offset) that permute-and-flip selects among sum(sizes) candidates.
+
+        Each of the groups has one size and one of the scores; scale is that of the noise.
+        """
         return exact.permute_and_flip_groups(
             self._source, _sizes(sizes), _integers("scores", scores), check_scale(scale)
         )
 
     def uniform(self, bound: int) -> int:
-        """Return an integer uniform on 0..bound-1."""
+        """Return an integer uniform on 0..bound-1.
+
+        Raises:
+            ArgumentError: unless ``bound`` is an integer >= 1.
+        """
         return exact.uniform(self._source, check_integer("bound", bound, 1))
 
     def __repr__(self) -> str:
@@ -171,6 +190,9 @@ class SimSampler:
 
     Args:
         seed: an int, a numpy SeedSequence or a numpy Generator.
+
+    Raises:
+        ArgumentError: unless ``seed`` is an int, SeedSequence or Generator.
 
     Example:
         >>> a, b = SimSampler(7), SimSampler(7)
@@ -189,18 +211,30 @@ class SimSampler:
         return True
 
     def spawn(self, count: int) -> list[SimSampler]:
-        """Return independent samplers: one for each party, mechanism or repetition."""
+        """Return independent samplers: one for each party, mechanism or repetition.
+
+        Raises:
+            ArgumentError: unless ``count`` is an integer >= 0.
+        """
         return [SimSampler(rng) for rng in self._rng.spawn(check_integer("count", count, 0))]
 
     def discrete_laplace(self, scale: Fraction, size: int | tuple[int, ...]) -> NDArray[np.int64]:
-        """Return draws with P(Z = z) = (1-r)/(1+r) r^|z|: differences of two geometric variables."""
+        """Return draws with P(Z = z) = (1-r)/(1+r) r^|z|: differences of two geometric variables.
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer >= 0.
+        """
         heads = -math.expm1(-1 / float(check_scale(scale)))
         for axis in size if isinstance(size, tuple) else (size,):
             check_integer("size", axis, 0)
-        return self._rng.geometric(heads, size) - self._rng.geometric(heads, size)
+        return geometric(self._rng, heads, size) - geometric(self._rng, heads, size)
 
     def permute_and_flip(self, scores: Sequence[int] | NDArray[np.int64], scale: Fraction) -> int:
-        """Return the index of the largest score + scale * exponential noise: permute-and-flip's law."""
+        """Return the index of the largest score + scale * exponential noise: permute-and-flip's law.
+
+        Raises:
+            ArgumentError: on no scores.
+        """
         values = np.asarray(scores, dtype=np.int64)
         if values.ndim != 1 or not len(values):
             raise ArgumentError("scores", "at least one score", f"of shape {values.shape}")
@@ -210,7 +244,11 @@ class SimSampler:
     def permute_and_flip_groups(
         self, sizes: Sequence[int], scores: Sequence[int], scale: Fraction
     ) -> tuple[int, int]:
-        """Return (group, offset): the largest of M exponentials is -log(1 - U^(1/M)), one draw per group."""
+        """Return (group, offset): the largest of M exponentials is -log(1 - U^(1/M)), one draw per group.
+
+        Raises:
+            ArgumentError: unless there is one score per group, no size is negative, and one is positive.
+        """
         counts, listed = _sizes(sizes), _integers("scores", scores)
         if len(counts) != len(listed):
             raise ArgumentError("scores", f"one score per group ({len(counts)})", f"of length {len(listed)}")
@@ -226,7 +264,11 @@ class SimSampler:
         return group, self.uniform(counts[group])
 
     def uniform(self, bound: int) -> int:
-        """Return an integer uniform on 0..bound-1."""
+        """Return an integer uniform on 0..bound-1.
+
+        Raises:
+            ArgumentError: unless ``bound`` is an integer >= 1.
+        """
         return exact.uniform(_GeneratorBits(self._rng), check_integer("bound", bound, 1))
 
     def __repr__(self) -> str:

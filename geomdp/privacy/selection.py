@@ -83,6 +83,9 @@ def pf_pmf(
         scale: a = exp((score - max)/scale).
         sizes: candidates per group, 1 by default; at most 2,000 altogether.
 
+    Raises:
+        CapacityError: unless there are between 1 and 2,000 candidates.
+
     Example:
         >>> law = pf_pmf([0, 3], 2)
         >>> bool(abs(law[0] - math.exp(-1.5) / 2) < 1e-12)
@@ -122,6 +125,9 @@ def pf_tail(count: int, gap: int, scale: Fraction | int) -> float:
         gap: by how much they fall short, >= 0.
         scale: the noise scale.
 
+    Raises:
+        ArgumentError: unless ``count`` is an integer >= 0 and ``gap`` is an integer >= 0.
+
     Example:
         >>> bool(abs(pf_tail(1, 3, 2) - pf_pmf([0, -3], 2)[1]) < 1e-12)
         True
@@ -148,6 +154,9 @@ def pf_gap(count: int, scale: Fraction | int, beta: Fraction | float) -> int:
     """Return the least gap with pf_tail(count, gap, scale) <= beta.
 
     Except with probability beta, the winner among count + 1 candidates is less than this below the best one.
+
+    Raises:
+        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
 
     Example:
         >>> g = pf_gap(10**6, 2, 0.05)

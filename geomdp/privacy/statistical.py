@@ -41,6 +41,9 @@ class Evidence:
     def refutes(self, epsilon: object) -> bool:
         """Return whether a claim is refuted, wrongly with probability at most alpha.
 
+        Raises:
+            ArgumentError: unless ``epsilon`` is a finite number.
+
         Example:
             >>> Evidence(0.5, 1e-3, ("far",), False, 1000).refutes("0.3")
             True
@@ -65,6 +68,9 @@ def audit_by_runs(
         draws: runs per dataset; half of them select the event.
         alpha: the probability that the bound is wrong.
         progress: told the fraction done.
+
+    Raises:
+        ArgumentError: unless ``draws`` is an integer >= 2.
 
     Example:
         >>> from fractions import Fraction

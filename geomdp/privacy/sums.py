@@ -90,6 +90,7 @@ def dlap_sum_sf(count: int, scale: Fraction | int, extra_scales: Sequence[Fracti
 
     Raises:
         CapacityError: when more than 2^26 values would be stored; the sum then needs chernoff_upper.
+        ArgumentError: unless ``count`` is an integer >= 0.
 
     Example:
         >>> S = dlap_sum_sf(2, Fraction(3))
@@ -172,6 +173,10 @@ def chernoff_upper(
         union: number of events that must all be avoided, >= 1; may be astronomically large.
         beta: allowed probability of the union, 0 < beta < 1.
         extra: scales of further independent variables.
+
+    Raises:
+        ArgumentError: unless ``count`` is an integer >= 0, ``union`` is an integer >= 1 and ``beta`` is a
+            number with 0 < beta < 1.
 
     Example:
         >>> q = chernoff_upper(10, 2, 1000, Fraction(1, 10))

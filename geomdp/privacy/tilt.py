@@ -224,6 +224,9 @@ class TiltedLaplace:
             sampler: the source; only a secure one may be used for a release.
             size: number of fields.
             progress: told the fraction done.
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer >= 0.
         """
         kept = np.empty((check_integer("size", size, 0), self.orders.shape[1]), dtype=np.int64)
         stream, done = _Stream(self, sampler), 0

@@ -57,6 +57,8 @@ def plan_notes(plan: Plan) -> list[str]:
             f"Nothing is guaranteed at this n and epsilon; the nearest is {plan.nearest.name} "
             f"at resolution {plan.nearest.resolution}. Raise epsilon or n, or coarsen the grid."
         )
+    if plan.left_out:
+        notes.append(f"Left out, added by --thorough: {plan.left_out}.")
     return notes
 
 

@@ -25,6 +25,9 @@ from geomdp.protocol.transcript import Transcript
 #: A closed interval of integers.
 Interval = tuple[int, int]
 
+#: Largest number of records of a party, and largest tolerance.
+MOST_RECORDS, MOST_TOLERANCE = 2**50, 2**40
+
 #: Guarantees, strongest wording first: what the resolution of a plan row rests on.
 GUARANTEES = {
     "analytic": "proved: exact noise laws, tail bounds and union bounds",
@@ -47,13 +50,25 @@ class Setting:
     Attributes:
         domain: the public domain.
         n_alice, n_bob: numbers of records (public: neighbouring datasets replace one record).
-        epsilon: each party's whole privacy budget.
-        beta: largest probability of a wrong answer on either side of the promise.
+        epsilon: each party's whole privacy budget, kept as a Fraction.
+        beta: largest probability of a wrong answer on either side of the promise, kept as a Fraction.
         labels: "mixed", or "disjoint": a promise that all of Alice's labels are -1 and all of Bob's +1. It is
             never checked against the records, since a refusal would reveal one; records that break it are
             as private as all others, but void the guarantee.
         tolerance: t0 >= 0; Match is owed whenever opt <= t0.
         classes: "halfspaces" or "thresholds".
+
+    Raises:
+        ArgumentError: on a number of records outside 1..2^50, an epsilon outside [10^-6, 100], a beta outside
+            (0, 1), a tolerance outside 0..2^40, unknown labels or classes, and on thresholds where the domain
+            is not ordered.
+
+    Example:
+        >>> setting = Setting(Domain.line(64), 500, 400, "1/3", classes="thresholds")
+        >>> setting.epsilon, setting.beta, setting.labels
+        (Fraction(1, 3), Fraction(1, 10), 'mixed')
+
+    Source: the testing problem is Definition 1.2 of the paper, there with beta = 0.1 and tolerance 0.
     """
 
     domain: Domain
@@ -66,12 +81,12 @@ class Setting:
     classes: str = "halfspaces"
 
     def __post_init__(self) -> None:
-        check_integer("n", self.n_alice, 1, 2**50)
-        check_integer("n", self.n_bob, 1, 2**50)
+        check_integer("n", self.n_alice, 1, MOST_RECORDS)
+        check_integer("n", self.n_bob, 1, MOST_RECORDS)
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "beta", check_beta(self.beta))
         check_choice("labels", self.labels, ("mixed", "disjoint"))
-        check_integer("tolerance", self.tolerance, 0, 2**40)
+        check_integer("tolerance", self.tolerance, 0, MOST_TOLERANCE)
         check_choice("classes", self.classes, ("halfspaces", "thresholds"))
         if self.classes == "thresholds" and not self.domain.ordered:
             raise ArgumentError("classes", "'halfspaces' on a domain that is not ordered", "'thresholds'")
@@ -110,6 +125,11 @@ class Finding:
         opt_interval: private 1 - beta confidence interval for opt, or None.
         party_intervals: the same for each party's own optimum.
         gap_interval: the same for opt(A u B) - opt(A) - opt(B), or None.
+
+    Example:
+        >>> finding = Finding("Match", Transcript({"tester": "mine"}))
+        >>> finding.classifier is None, dict(finding.party_intervals)
+        (True, {})
     """
 
     verdict: str
@@ -147,7 +167,12 @@ class Tester(ABC):
 
     @abstractmethod
     def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
-        """Run the protocol once and return what its transcript says."""
+        """Run the protocol once and return what its transcript says.
+
+        Args:
+            S_A, S_B: the records of Alice and of Bob.
+            alice, bob: where either party's noise comes from.
+        """
 
 
 @dataclass(frozen=True)
@@ -157,12 +182,23 @@ class Outcome:
     Attributes:
         verdict: "Match", "Far" or "Inconclusive".
         tester, resolution, guarantee, trusted: as in the plan's row.
+        setting: the public setting of the run.
         certified: False if the run was forced at sizes where nothing is guaranteed.
         simulated: True if seeded noise was used: such a run protects nobody and counts for no release.
-        spent: exact privacy loss of each party.
+        spent: exact privacy loss of each party, a Fraction for "Alice" and "Bob".
         opt_interval, party_intervals, gap_interval: private confidence intervals, each at level 1 - beta.
         classifier: a private joint classifier, or None.
         transcript: everything that was released.
+
+    Example:
+        >>> from geomdp import Sample, plan
+        >>> D = Domain.line(64)
+        >>> S = Sample.from_cells(D, [5] * 500, [1] * 500)
+        >>> outcome = plan(D, n=500, epsilon=1).best.run(S, S, rng=0)  # seeded: private for nobody
+        >>> outcome.verdict, outcome.spent["Alice"] <= 1, outcome.simulated
+        ('Match', True, True)
+
+    Source: the verdict is that of Definition 1.2 of the paper.
     """
 
     verdict: str

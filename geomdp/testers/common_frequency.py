@@ -57,7 +57,11 @@ class Hash:
 
     @classmethod
     def draw(cls, bits: int, buckets: int, sampler: Sampler) -> Hash:
-        """Return the identity if the universe fits into the buckets, else a random hash from public coins."""
+        """Return the identity if the universe fits into the buckets, else a random hash from public coins.
+
+        Raises:
+            ArgumentError: unless ``bits`` is an integer >= 0 and ``buckets`` is an integer >= 1.
+        """
         check_integer("bits", bits, 0)
         check_integer("buckets", buckets, 1)
         if bits <= buckets.bit_length() - 1:
@@ -117,6 +121,9 @@ def common_frequency(first: Mapping[int, int], second: Mapping[int, int]) -> int
 
 def bucket_count(size: int, beta: Fraction) -> int:
     """Return R = ceil(4 size^2 / beta): two of 2 size keys share a bucket with probability <= beta/2.
+
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 1.
 
     Example:
         >>> bucket_count(10, Fraction(1, 10))

@@ -13,6 +13,7 @@ from typing import Any
 
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, check_choice, check_epsilon
+from geomdp.testers.base import MOST_RECORDS, MOST_TOLERANCE
 from geomdp.testers.plan import Plan, PlanRow, plan
 
 Progress = Callable[[float], None] | None
@@ -145,7 +146,10 @@ def resolution_curves(
         domain: the public domain; on the axis "domain" a list of them.
         axis: "epsilon", "n", "beta", "tolerance" or "domain".
         values: the axis's values, in order; sensible ones by default.
-        n, epsilon, beta, labels, tolerance, classes, thorough: as for :func:`geomdp.testers.plan.plan`.
+        n: records per party, or the pair (n_alice, n_bob).
+        epsilon: each party's whole privacy budget.
+        beta: largest failure probability.
+        labels, tolerance, classes, thorough: as for :func:`geomdp.testers.plan.plan`.
         progress: told the fraction done.
 
     Returns:
@@ -153,6 +157,9 @@ def resolution_curves(
 
     Raises:
         ArgumentError: on an unknown axis, no values, or a value outside its range.
+
+    Source: the resolution of a tester is that of Definition 1.2 of the paper; its Figure 1 draws such curves
+    for halfspaces.
 
     Example:
         >>> lines = [Domain.line(2**b) for b in (8, 64, 512)]
@@ -217,6 +224,9 @@ def least_n(row: PlanRow) -> int | None:
 def default_values(axis: str, n: Any, epsilon: Any, tolerance: int) -> list[Any]:
     """Return values around the given setting: a factor of 8 to either side, or tolerances up to 64.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+
     Example:
         >>> [str(v) for v in default_values("epsilon", 100, 1, 0)][:3]
         ['1/8', '1/4', '1/2']
@@ -224,13 +234,15 @@ def default_values(axis: str, n: Any, epsilon: Any, tolerance: int) -> list[Any]
     if axis == "epsilon":
         centre = check_epsilon(epsilon)
         scaled = [centre * Fraction(2) ** j for j in range(-3, 4)]
-        return [min(max(v, Fraction(1, 10**6)), Fraction(100)) for v in scaled]
+        return sorted({min(max(v, Fraction(1, 10**6)), Fraction(100)) for v in scaled})
     if axis == "n":
         most = max(n) if isinstance(n, (tuple, list)) else n
-        return sorted({max(1, most * 2**j // 8) for j in range(7)})
+        near = (max(1, most * 2**j // 8) for j in range(7))
+        return sorted({most, *(size for size in near if size <= MOST_RECORDS)})
     if axis == "beta":
         return [Fraction(1, k) for k in (3, 5, 10, 20, 50, 100)]
-    return sorted({tolerance + step for step in (0, 1, 2, 4, 8, 16, 32, 64)})
+    near = (tolerance + step for step in (1, 2, 4, 8, 16, 32, 64))
+    return sorted({tolerance, *(t0 for t0 in near if t0 <= MOST_TOLERANCE)})
 
 
 def _part(progress: Progress, index: int, count: int) -> Progress:

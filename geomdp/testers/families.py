@@ -67,6 +67,9 @@ class Pairs:
             classifiers, or with disjoint labels many, are right on them) or "even" (all cells alike, so that
             few classifiers are).
 
+    Raises:
+        ArgumentError: unless ``where`` is "cell", "spread" or "random" and ``base`` is "corner" or "even".
+
     Example:
         >>> D = Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
         >>> setting = Setting(D, 100, 90, 1)
@@ -95,7 +98,11 @@ class Pairs:
         return opt
 
     def pair(self, setting: Setting, size: int, rng: np.random.Generator) -> tuple[Sample, Sample]:
-        """Return samples with `size` pairs, opt = size."""
+        """Return samples with `size` pairs, opt = size.
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer between 0 and the smaller party's number of records.
+        """
         k = check_integer("size", size, 0, setting.n)
         cells, labels = reference(setting)
         if self.where == "cell":
@@ -135,7 +142,12 @@ class RandomLabels:
         return opt and 2 * opt + int(2 * opt**0.5)
 
     def pair(self, setting: Setting, size: int, rng: np.random.Generator) -> tuple[Sample, Sample]:
-        """Return samples with `size` random records, dealt out in turn."""
+        """Return samples with `size` random records, dealt out in turn.
+
+        Raises:
+            ArgumentError: unless ``size`` is an integer between 0 and twice the smaller party's number of
+                records.
+        """
         k = check_integer("size", size, 0, 2 * setting.n)
         cells, labels = reference(setting)
         samples = []
@@ -179,7 +191,12 @@ class Flips:
         return opt
 
     def pair(self, setting: Setting, size: int, rng: np.random.Generator) -> tuple[Sample, Sample]:
-        """Return Alice's sample as it is and Bob's with `size` labels flipped."""
+        """Return Alice's sample as it is and Bob's with `size` labels flipped.
+
+        Raises:
+            ArgumentError: where labels are promised to be disjoint, and unless ``size`` is an integer between
+                0 and Bob's number of records.
+        """
         check_samples(setting, self.S_A, self.S_B)
         if setting.labels == "disjoint":
             raise ArgumentError("family", "one that keeps labels disjoint", "one that flips labels")

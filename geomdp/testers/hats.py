@@ -175,7 +175,11 @@ class HatField:
 
     @cached_property
     def noise(self) -> TiltedLaplace:
-        """The exact sampler of the tilted law; the tilt sees the prefixes of some orders of the cells."""
+        """The exact sampler of the tilted law; the tilt sees the prefixes of some orders of the cells.
+
+        Raises:
+            ArgumentError: unless ``tilt`` is a number > 0.
+        """
         orders = sweep_orders(self.domain, 3)
         if orders is None or not self.tilt:
             raise ArgumentError("tilt", "a number > 0", describe(self.tilt))

@@ -251,17 +251,7 @@ class _HistogramTester(ScriptedTester):
 
     def opening(self) -> dict[str, object]:
         """Return the public parameters of a run."""
-        setting = self.setting
-        return {
-            "tester": self.name,
-            "domain": setting.domain.fingerprint,
-            "classes": setting.classes,
-            "epsilon": str(setting.epsilon),
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "n": [setting.n_alice, setting.n_bob],
-            "cut_doubled": self._cut(),
-        }
+        return {**self.facts(), "cut_doubled": self._cut()}
 
     def _verdict(self, doubled: int) -> str:
         return "Far" if doubled >= self._cut() else "Match"

@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,12 +202,14 @@ class FieldNoise:
         for start in range(0, draws, batch):
             size = min(batch, draws - start)
             Z = sum(sampler.discrete_laplace(self.scale, size * m) for _ in range(self.fields))
-            values[start : start + size] = sup_field(
-                self.domain, np.reshape(Z, (size, m)), classes=self.classes
-            )
-            if progress is not None:
-                progress((start + size) / draws)
+            told = None if progress is None else partial(_part, progress, start / draws, size / draws)
+            fields = np.reshape(Z, (size, m))
+            values[start : start + size] = sup_field(self.domain, fields, self.classes, told)
         return values
+
+
+def _part(progress: Callable[[float], None], before: float, here: float, done: float) -> None:
+    progress(before + here * done)
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,11 @@ def budget_of(row: PlanRow, party: str) -> Fraction:
 
 
 def pack(outcome: Outcome) -> bytes:
-    """Return an outcome as JSON bytes; the setting is left out, being the asker's."""
+    """Return an outcome as JSON bytes; the setting is left out, being the asker's.
+
+    Raises:
+        ArgumentError: on the outcome of a simulated run: it may not be released.
+    """
     document = {
         "verdict": outcome.verdict,
         "tester": outcome.tester,

@@ -22,7 +22,6 @@ Source: the finite-domain setting of the paper (Section 4); the protocol is not 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -31,7 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace, Threshold
-from geomdp.core.errors import ArgumentError, CapacityError, ProtocolError, check_fraction, describe
+from geomdp.core.errors import (
+    ArgumentError,
+    CapacityError,
+    ProtocolError,
+    check_fraction,
+    check_integer,
+    describe,
+)
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import order_index
@@ -61,9 +67,6 @@ LOST = Fraction(1, 5)
 #: Draws from which t(C) is certified, and the most multiplications they may take.
 _DRAWS, _PRODUCTS = 10_000, 10**11
 
-#: A party's public decision: True to go on.
-Accept = Callable[[Localisation], bool]
-
 
 class Scout(FieldAnswerer):
     """Bob: coarse noisy counts first, the noisy minimum over the candidates last.
@@ -86,7 +89,11 @@ class Scout(FieldAnswerer):
     def local_minimum(
         self, transcript: Transcript, setting: Setting, found: Localisation, epsilon: Fraction
     ) -> Message:
-        """Return the doubled noisy minimum over the candidates."""
+        """Return the doubled noisy minimum over the candidates.
+
+        Raises:
+            ProtocolError: when the counterpart has not sent pooled queries.
+        """
         if found.pools is None or found.patterns is None:
             raise ProtocolError("The local minimum needs pooled queries.")
         self.reserve(epsilon)
@@ -110,7 +117,11 @@ class PoolHolder(FieldHolder):
     def pools(
         self, transcript: Transcript, setting: Setting, found: Localisation, epsilon: Fraction
     ) -> Message:
-        """Return the noisy pooled net counts, (G,) integers."""
+        """Return the noisy pooled net counts, (G,) integers.
+
+        Raises:
+            ProtocolError: when there are no pools to count.
+        """
         if found.pools is None:
             raise ProtocolError("There are no pools to count.")
         self.reserve(epsilon)
@@ -154,13 +165,18 @@ class Localised(FieldTester):
         setting: the public setting.
         epsilon_alice, epsilon_bob: unequal budgets instead of the setting's.
         coarse: share of Bob's budget for the coarse counts.
-        alice_accepts, bob_accepts: asked with the public :class:`Localisation` before Alice spends anything;
-            the run ends Inconclusive when one says False. A decision must depend on public values only.
+        alice_accepts, bob_accepts: the largest certified t(C) at which a party goes on, None for any. Beyond
+            one of them the run ends Inconclusive, before Alice spends anything. The rules decide who speaks
+            next, so they stand in the opening: parties whose rules differ refuse each other's hello.
         progress: told the fraction done while a noise table is drawn.
 
     Attributes:
         resolution: what is guaranteed whatever Bob's counts turn out to be; the certified t(C) of a run is
             at most this and stands in the transcript (message "localisation").
+
+    Raises:
+        ArgumentError: unless ``coarse`` is a number with 0 < coarse < 1, and what a party accepts None or an
+            integer >= 0.
 
     Example:
         >>> from geomdp.core.domain import Domain
@@ -178,8 +194,8 @@ class Localised(FieldTester):
         epsilon_alice: object = None,
         epsilon_bob: object = None,
         coarse: object = SHARES[0],
-        alice_accepts: Accept | None = None,
-        bob_accepts: Accept | None = None,
+        alice_accepts: int | None = None,
+        bob_accepts: int | None = None,
         progress: Progress = None,
     ) -> None:
         self.budgets = Budgets.of(setting, epsilon_alice, epsilon_bob)
@@ -187,7 +203,10 @@ class Localised(FieldTester):
         if not 0 < share < 1:
             raise ArgumentError("coarse", "a number with 0 < coarse < 1", describe(share))
         self._coarse, self._minimum = share * self.budgets.bob, (1 - share) * self.budgets.bob
-        self._accepts = [accept for accept in (alice_accepts, bob_accepts) if accept is not None]
+        self._accepts = {"Alice": alice_accepts, "Bob": bob_accepts}
+        for name, most in self._accepts.items():
+            if most is not None:
+                self._accepts[name] = check_integer(f"{name.lower()}_accepts", most, 0)
         law = default_law(setting, self.budgets.alice)
         unit = 1 if isinstance(law, str) else law.unit
         super().__init__(setting, law, (noise_scale(2 * unit, self._minimum),), 1, progress)
@@ -258,7 +277,8 @@ class Localised(FieldTester):
 
     def opening(self) -> dict[str, object]:
         """Return the public parameters of a run."""
-        return {**super().opening(), "least_agreement": self._least()}
+        own = {"coarse": str(self._coarse), "least_agreement": self._least(), "accepts": dict(self._accepts)}
+        return {**super().opening(), **own}
 
     def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
         """Return Alice, who holds the pools, or Bob, the scout."""
@@ -266,10 +286,7 @@ class Localised(FieldTester):
         return kind(name, sample, sampler, Budget(self.budgets[name]))
 
     def script(self, transcript: Transcript) -> Script[Finding]:
-        """Bob's coarse counts, Alice's coin, the public check, Alice's counts, Bob's minimum.
-
-        In runs of separate parties both must know the same rule of acceptance, as it decides who speaks next.
-        """
+        """Bob's coarse counts, Alice's coin, the public check, Alice's counts, Bob's minimum."""
         setting, m = self.setting, self.setting.domain.m
         coarse = Schema(
             "coarse counts", {"net": symmetric(m, coarse_entry(setting, self.law.unit))}, self._coarse
@@ -283,7 +300,7 @@ class Localised(FieldTester):
         self._announce(transcript, found)
         if not found.candidates:
             return Finding("Far", transcript, party_intervals=self._bob_interval(transcript))
-        if not all(accept(found) for accept in self._accepts):
+        if not self._accepted(found):
             return Finding("Inconclusive", transcript, party_intervals=self._bob_interval(transcript))
         whole = self.budgets.alice
         least = histogram.scalar_schema("noisy minimum", "scaled", self._minimum)
@@ -318,6 +335,11 @@ class Localised(FieldTester):
             opt_interval=self._interval(scaled, found),
             party_intervals=self._bob_interval(transcript),
         )
+
+    def _accepted(self, found: Localisation) -> bool:
+        """Return whether both parties go on after step 2, by their public rules."""
+        t = found.resolution
+        return all(most is None or (t is not None and t <= most) for most in self._accepts.values())
 
     def _announce(self, transcript: Transcript, found: Localisation) -> None:
         """Record the public result of step 2 in Bob's name; it costs nothing, being post-processing."""

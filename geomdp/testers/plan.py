@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,9 +14,15 @@ from geomdp.core.errors import ArgumentError, InfeasibleError, check_choice, che
 from geomdp.core.sample import Sample
 from geomdp.privacy.sampler import Sampler, SecureSampler, SimSampler
 from geomdp.protocol.transcript import PARTIES
-from geomdp.testers.base import GUARANTEES, Outcome, Setting, Tester, check_samples
+from geomdp.testers.base import GUARANTEES, MOST_RECORDS, Outcome, Setting, Tester, check_samples
 
 Progress = Callable[[float], None] | None
+#: How the reason of a row ends that only a thorough plan calibrates.
+UNMEASURED = "thorough=True"
+#: Largest domain on which testers with tilted noise are planned.
+MOST_TILTED = 2**13
+#: A length, and what makes a tester while telling its progress.
+_Stage = tuple[float, Callable[[Progress], Tester]]
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,11 @@ class PlanRow:
 
     Attributes:
         tester: the tester itself.
+
+    Example:
+        >>> row = plan(Domain.line(2**16), n=1000, epsilon=1, labels="disjoint").best
+        >>> row.name, row.guarantee, row.resolution == row.tester.resolution
+        ('interior-point', 'analytic', True)
     """
 
     tester: Tester
@@ -136,10 +147,31 @@ class Plan:
     Attributes:
         setting: the public setting.
         testers: the rows.
+        thorough: whether the testers that take longer to calibrate were planned, too.
+
+    Example:
+        >>> found = plan(Domain.line(2**16), n=1000, epsilon=1, labels="disjoint")
+        >>> found.best.name, found.best.resolution <= found.select("median-depth").resolution
+        ('interior-point', True)
     """
 
     setting: Setting
     testers: tuple[PlanRow, ...]
+    thorough: bool = False
+
+    @property
+    def left_out(self) -> str:
+        """What a plan with `thorough` would add, or ""."""
+        if self.thorough:
+            return ""
+        added = [
+            f"{row.name}, {row.guarantee}, whose menus take a while to measure"
+            for row in self.testers
+            if row.reason.endswith(UNMEASURED)
+        ]
+        if self.setting.domain.m <= MOST_TILTED:
+            added.append("the tilted testers and the localised one, which may resolve more")
+        return "; ".join(added)
 
     @property
     def best(self) -> PlanRow | None:
@@ -182,6 +214,7 @@ class Plan:
             "testers": [row.to_dict() for row in self.testers],
             "best": None if best is None else best.name,
             "best_guarantee": None if best is None else best.guarantee,
+            "left_out": self.left_out,
             "domain": setting.domain.to_dict(),
             "classes": setting.classes,
             "n": setting.n,
@@ -226,7 +259,7 @@ def plan(
         thorough: also plan the testers with tilted noise and the localised protocol, which resolve more but
             whose tables take longer to simulate (seconds on 16 x 16, minutes on 64 x 64 cells), and measure
             the assumed menus of elimination on domains with more than 10,000 dichotomies (also minutes).
-        progress: told the fraction done while noise tables are simulated (they are cached on disk).
+        progress: told the fraction of the whole plan that is done: once from 0 to 1, over all testers.
 
     Returns:
         The plan; ``.best`` is the row to run.
@@ -246,83 +279,113 @@ def plan(
         classes = "thresholds" if domain.ordered else "halfspaces"
     n_alice, n_bob = _sizes(n)
     setting = Setting(domain, n_alice, n_bob, check_epsilon(epsilon), beta, labels, tolerance, classes)
-    rows = [PlanRow(tester) for tester in _testers(setting, thorough, progress)]
-    if thorough:
-        rows += [PlanRow(tester) for tester in _tilted(setting, progress)]
-    return Plan(setting, tuple(sorted(rows, key=_resolution)))
+    stages = list(_stages(setting, thorough))
+    bar = _Bar(progress, [weight for weight, _ in stages])
+    rows = [PlanRow(make(bar.stage(i))) for i, (_, make) in enumerate(stages)]
+    bar.end()
+    return Plan(setting, tuple(sorted(rows, key=_resolution)), bool(thorough))
 
 
-def _testers(setting: Setting, thorough: bool, progress: Progress) -> Iterator[Tester]:
-    """Yield every tester that is defined for the setting."""
+class _Bar:
+    """One progress bar over stages of different lengths: it starts at 0, never falls, and reaches 1 once."""
+
+    def __init__(self, progress: Progress, weights: Sequence[float]) -> None:
+        self._progress, self._weights, self._told = progress, weights, -1.0
+
+    def stage(self, index: int) -> Progress:
+        """Return the progress of one stage, after telling that those before it are done."""
+        if self._progress is None:
+            return None
+        self._tell(index, 0.0)
+        return partial(self._tell, index)
+
+    def end(self) -> None:
+        """Tell that all is done."""
+        if self._progress is not None:
+            self._progress(1.0)
+
+    def _tell(self, index: int, done: float) -> None:
+        before, here = sum(self._weights[:index]), self._weights[index]
+        told = (before + here * min(done, 1.0)) / sum(self._weights)
+        if self._progress is not None and self._told < told < 1:
+            self._told = told
+            self._progress(told)
+
+
+def _stages(setting: Setting, thorough: bool) -> Iterator[_Stage]:
+    """Yield (weight, maker) for every tester that is defined for the setting.
+
+    Weights are about tenths of a second on a grid of some hundred cells.
+    """
     from geomdp.testers.curator import Curator
     from geomdp.testers.histogram import OneWay, TwoHistograms
     from geomdp.testers.interior_point import InteriorPoint
 
     if setting.domain.m <= 2**20:
-        halves = _halves(progress)
         for simulated in (False, True):
-            yield OneWay(setting, simulated=simulated, progress=next(halves))
-            yield TwoHistograms(setting, simulated=simulated, progress=next(halves))
+            for made in (OneWay, TwoHistograms):
+                yield 20 if simulated else 1, partial(_told, made, setting, simulated=simulated)
     if setting.classes == "thresholds":
         from geomdp.testers.median_depth import MedianDepth
         from geomdp.testers.prefix_search import PrefixSearch
 
-        yield InteriorPoint(setting)
-        yield MedianDepth(setting)
-        yield PrefixSearch(setting)
+        yield from (
+            (1, partial(_silent, made, setting)) for made in (InteriorPoint, MedianDepth, PrefixSearch)
+        )
     else:
-        from geomdp.testers.elimination import HalfspaceElimination
+        yield from _halfspaces(setting, thorough)
+    yield 1, partial(_silent, Curator, setting)
+    if thorough and setting.domain.m <= MOST_TILTED:
+        from geomdp.testers.localised import Localised
+        from geomdp.testers.tilted import OneWayTilted, TwoTilted
 
-        for constants, guarantee in (
-            ("calibrated", "certified"),
-            ("calibrated", "unless-inconclusive"),
-            ("paper", "certified"),
-        ):
-            yield HalfspaceElimination(
-                setting, constants=constants, guarantee=guarantee, measure=thorough, progress=progress
-            )
-        yield from _coarse(setting)
-    yield Curator(setting)
+        yield from ((100, partial(_told, made, setting)) for made in (OneWayTilted, TwoTilted, Localised))
 
 
-def _coarse(setting: Setting) -> Iterator[Tester]:
-    """Yield the testers of halfspaces whose resolution grows with the number of records."""
+def _halfspaces(setting: Setting, thorough: bool) -> Iterator[_Stage]:
+    """Yield (weight, maker) for the testers of halfspaces only: elimination, and the coarse ones.
+
+    The resolution of the coarse ones grows with the number of records.
+    """
+    from geomdp.testers.elimination import HalfspaceElimination
     from geomdp.testers.mwem import MWEM
     from geomdp.testers.net_mechanism import NetMechanism
     from geomdp.testers.ray_sketch import RaySketch
 
-    yield RaySketch(setting)
-    yield NetMechanism(setting)
-    yield MWEM(setting)
+    for constants, guarantee, weight in (
+        ("calibrated", "certified", 5),
+        ("calibrated", "unless-inconclusive", 100 if thorough else 5),
+        ("paper", "certified", 1),
+    ):
+        yield (
+            weight,
+            partial(
+                _told,
+                HalfspaceElimination,
+                setting,
+                constants=constants,
+                guarantee=guarantee,
+                measure=thorough,
+            ),
+        )
+    yield 5, partial(_silent, RaySketch, setting)
+    yield from ((1, partial(_silent, made, setting)) for made in (NetMechanism, MWEM))
 
 
-def _tilted(setting: Setting, progress: Progress) -> Iterator[Tester]:
-    """Yield the testers with tilted noise."""
-    from geomdp.testers.localised import Localised
-    from geomdp.testers.tilted import OneWayTilted, TwoTilted
-
-    if setting.domain.m <= 2**13:
-        yield OneWayTilted(setting, progress=progress)
-        yield TwoTilted(setting, progress=progress)
-        yield Localised(setting, progress=progress)
+def _told(made: Callable[..., Tester], setting: Setting, progress: Progress, **options: Any) -> Tester:
+    return made(setting, progress=progress, **options)
 
 
-def _halves(progress: Progress) -> Iterator[Progress]:
-    """Yield four progress callbacks; only the last two testers simulate, half of the bar each."""
-    yield from (None, None)
-    for half in (0, 1):
-        yield None if progress is None else partial(_part, progress, half)
-
-
-def _part(progress: Callable[[float], None], half: int, done: float) -> None:
-    progress((half + done) / 2)
+def _silent(made: Callable[..., Tester], setting: Setting, progress: Progress) -> Tester:
+    del progress
+    return made(setting)
 
 
 def _sizes(n: Any) -> tuple[int, int]:
     pair = n if isinstance(n, (tuple, list)) else (n, n)
     if len(pair) != 2:
         raise ArgumentError("n", "an integer or a pair of integers", f"a sequence of length {len(pair)}")
-    return check_integer("n", pair[0], 1, 2**50), check_integer("n", pair[1], 1, 2**50)
+    return check_integer("n", pair[0], 1, MOST_RECORDS), check_integer("n", pair[1], 1, MOST_RECORDS)
 
 
 def _eligible(row: PlanRow) -> bool:

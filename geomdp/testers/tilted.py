@@ -138,7 +138,11 @@ class Budgets:
 
     @classmethod
     def of(cls, setting: Setting, epsilon_alice: object = None, epsilon_bob: object = None) -> Budgets:
-        """Return the budgets, by default the setting's epsilon for both."""
+        """Return the budgets, by default the setting's epsilon for both.
+
+        Raises:
+            ArgumentError: unless ``epsilon_alice`` and ``epsilon_bob`` are numbers between 10^-6 and 100.
+        """
         return cls(
             setting.epsilon if epsilon_alice is None else check_epsilon(epsilon_alice, "epsilon_alice"),
             setting.epsilon if epsilon_bob is None else check_epsilon(epsilon_bob, "epsilon_bob"),
@@ -217,15 +221,9 @@ class FieldTester(ScriptedTester):
 
     def opening(self) -> dict[str, object]:
         """Return the public parameters of a run."""
-        setting, budgets = self.setting, self.budgets
         return {
-            "tester": self.name,
-            "domain": setting.domain.fingerprint,
-            "classes": setting.classes,
-            "epsilon": {"Alice": str(budgets.alice), "Bob": str(budgets.bob)},
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "n": [setting.n_alice, setting.n_bob],
+            **self.facts(),
+            "epsilon": {"Alice": str(self.budgets.alice), "Bob": str(self.budgets.bob)},
             "law": self.law.key,
             "cut_scaled": self._cut(),
         }
@@ -259,6 +257,9 @@ class OneWayTilted(FieldTester):
         law: another field law for the holder, with its whole budget, instead of tilted noise.
         epsilon_alice, epsilon_bob: unequal budgets instead of the setting's.
         progress: told the fraction done while a noise table is drawn.
+
+    Raises:
+        ArgumentError: when both ``tilt`` and a law are given.
 
     Example:
         >>> from geomdp.core.domain import Domain

@@ -22,7 +22,8 @@ from geomdp.protocol.party import Party
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Setting
 from geomdp.testers.crossing import Crossing, failures, geometric
-from geomdp.testers.elimination import EliminationParty, HalfspaceElimination, menus_of
+from geomdp.testers.elimination import HalfspaceElimination, menus_of
+from geomdp.testers.elimination_turns import EliminationParty
 from geomdp.testers.hats import HatField
 from geomdp.testers.histogram import HistogramParty, Minimiser
 from geomdp.testers.interior_point import InteriorParty

@@ -82,7 +82,9 @@ def opt(
     show(opt_table(result, domain))
     if clipped:
         note(f"{clipped} rows lay outside the grid and count at its nearest edge.")
-    if not result.optimal and time_limit is None:
+    if result.reason == "too many rows":
+        note("Too many rows of a high rank to close the gap: the bounds are certain.")
+    if result.reason == "interrupted":
         note("Interrupted: the bounds are certain, the optimum was not reached.")
         raise typer.Exit(130)
 

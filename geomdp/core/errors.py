@@ -144,6 +144,8 @@ class MissingExtraError(GeomdpError, ImportError):
 
 def describe(value: object) -> str:
     """Return a short public description of an argument for an error message."""
+    if isinstance(value, (int, Fraction)) and max(abs(value.numerator), value.denominator) >= 2**256:
+        return "a number of very many digits"  # more than Python prints, perhaps
     if value is None or isinstance(value, (bool, int, float, Fraction)):
         text = str(value)
         return text if len(text) <= 40 else f"{text[:37]}..."

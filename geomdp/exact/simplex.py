@@ -8,7 +8,7 @@ Lexicographic ratios make the method finite on every input, however degenerate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -62,9 +62,17 @@ class ConeMembership:
             self._basis[k] = -1
         self._tableau[:, 1 : 1 + p] = self._det * np.identity(p, dtype=object)
 
-    def solve(self) -> tuple[int, ...] | None:
-        """Return None when the target is in the cone, else a Farkas vector of integers."""
+    def solve(self, pause: Callable[[], None] | None = None) -> tuple[int, ...] | None:
+        """Return None when the target is in the cone, else a Farkas vector of integers.
+
+        The vector y has <y, g_j> <= 0 for every generator and <y, r> > 0.
+
+        Args:
+            pause: called before every pivot; it may raise.
+        """
         while True:
+            if pause is not None:
+                pause()
             artificial = [k for k, generator in enumerate(self._basis) if generator < 0]
             if not any(self._tableau[k, 0] for k in artificial):
                 return None

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 
 _jit = nb.njit(cache=True, nogil=True, error_model="numpy")
 
+_fast = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"})
+
+#: Hyperplanes that are looked at together when a witness is placed.
+BLOCK = 32
+
 
 @_jit
 def turn(a1: int, b1: int, a2: int, b2: int) -> int:
@@ -197,7 +202,41 @@ def orthants(
     return codes, W
 
 
-@nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc", "contract"})
+@_fast
+def first_crossing(base: NDArray[np.float64], slope: NDArray[np.float64]) -> float:
+    """Return the least t in (0, 2) at which some base + t*slope changes its sign, or 2.
+
+    Counts are vectorised, least values are not: only a block in which something is counted is looked through.
+    """
+    step = 2.0
+    for first in range(0, len(base), BLOCK):
+        b, s = base[first : first + BLOCK], slope[first : first + BLOCK]
+        crossed = 0
+        for i in range(len(b)):
+            crossed += b[i] * (b[i] + step * s[i]) < 0.0
+        if crossed:
+            for i in range(len(b)):
+                if b[i] * s[i] < 0.0:
+                    step = min(step, -b[i] / s[i])
+    return step
+
+
+@_fast
+def least_value(base: NDArray[np.float64], slope: NDArray[np.float64], t: float) -> float:
+    """Return min(2, min_i |base_i + t*slope_i|), by blocks as in :func:`first_crossing`."""
+    least = 2.0
+    for first in range(0, len(base), BLOCK):
+        b, s = base[first : first + BLOCK], slope[first : first + BLOCK]
+        smaller = 0
+        for i in range(len(b)):
+            smaller += abs(b[i] + t * s[i]) < least
+        if smaller:
+            for i in range(len(b)):
+                least = min(least, abs(b[i] + t * s[i]))
+    return least
+
+
+@_fast
 def settle(  # noqa: PLR0917 - a compiled loop: arrays only
     XT: NDArray[np.float64],
     inside: NDArray[np.bool_],
@@ -220,26 +259,20 @@ def settle(  # noqa: PLR0917 - a compiled loop: arrays only
         The margin min_i |<x_i, out>| / |x_i|_1: any other vector within it (max-norm) is in the cell.
     """
     r, m = XT.shape
-    base[:], slope[:] = 0.0, 0.0
-    for k in range(r):
+    for i in range(m):
+        base[i], slope[i] = XT[0, i] * u[0], XT[0, i] * push[0]
+    for k in range(1, r):
         for i in range(m):
             base[i] += XT[k, i] * u[k]
             slope[i] += XT[k, i] * push[k]
-    step = 2.0
     for i in range(m):
-        if inside[i]:
-            base[i] = 0.0
-    for i in range(m):
-        exit_at = -base[i] / slope[i] if base[i] * slope[i] < 0.0 else 2.0
-        step = min(step, exit_at)
-    step *= 0.5
+        base[i] = 0.0 if inside[i] else base[i]
+    step = 0.5 * first_crossing(base, slope)
     top = 0.0
     for k in range(r):
         out[k] = u[k] + step * push[k]
         top = max(top, abs(out[k]))
-    margin = 2.0
-    for i in range(m):
-        margin = min(margin, abs(base[i] + step * slope[i]))
+    margin = least_value(base, slope, step)
     for k in range(r):
         out[k] /= top
     return margin / top

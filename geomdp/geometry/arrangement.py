@@ -84,6 +84,9 @@ class Dichotomies:
 
         Args:
             size: rows per block; by default about 10^5 labels.
+
+        Raises:
+            ArgumentError: unless ``size`` is None or an integer >= 1.
         """
         size = max(1, BLOCK // self.domain.m) if size is None else check_integer("size", size, 1)
         for start in range(0, len(self), size):
@@ -98,6 +101,9 @@ class Dichotomies:
         """Return f(w) = the number of records that each representative labels wrongly, shape (N,).
 
         Eight cells are priced at a time through a table of their 256 label patterns.
+
+        Raises:
+            ArgumentError: unless ``sample`` is a Sample on the same domain.
 
         Example:
             >>> D = Domain([[0, 1], [1, 1]])
@@ -143,6 +149,15 @@ class Estimate:
 def estimate(domain: Domain) -> Estimate:
     """Return the exact number of dichotomies with the memory and time that listing them takes.
 
+    Args:
+        domain: m points in Z^d.
+
+    Returns:
+        The count, exact, with bytes at the peak and seconds on one thread, both rough.
+
+    Raises:
+        ArgumentError: unless ``domain`` is a Domain.
+
     Example:
         >>> estimate(Domain([[0, 1], [1, 1]])).count
         4
@@ -184,6 +199,9 @@ def dichotomies(
     Raises:
         CapacityError: before any work, with count, memory and time, when N exceeds the limit or, without a
             limit, when the memory exceeds 8 GB.
+        ArgumentError: unless ``method`` is "walk" or "lp", ``domain`` is a Domain and ``limit`` is None or an
+            integer >= 1.
+        GeomdpError: should the representatives found fail the check by count: a bug to report.
 
     Source: paper, Lemma 4.3.
 
@@ -336,8 +354,15 @@ def _evaluator(points: NDArray[Any], weights: NDArray[Any]) -> Callable[[NDArray
     if points.dtype != object and weights.dtype != object and len(weights):
         top = _largest(weights) * _largest(points) * points.shape[1]
         if top < 2**53:
-            columns = points.T.astype(np.float64)
-            return lambda W: np.asarray(W.astype(np.float64) @ columns)
+            reach: Any = np.abs(points).max(axis=0, initial=0)
+            columns: Any = {kind: points.T.astype(kind) for kind in (np.float32, np.float64)}
+
+            def in_floats(W: NDArray[Any]) -> NDArray[Any]:
+                sizes: Any = np.abs(W)
+                kind = np.float32 if int((sizes @ reach).max()) < 2**24 else np.float64
+                return np.asarray(W.astype(kind) @ columns[kind])
+
+            return in_floats
         if top < 2**62:
             return lambda W: np.asarray(W @ points.T)
     wide = points.astype(object).T

@@ -114,6 +114,9 @@ class Containers:
 
         Returns:
             A member's index. None only if the halfspace holds more than `most` points.
+
+        Raises:
+            ArgumentError: unless ``z`` has as many entries as the points have coordinates (affine: one more).
         """
         direction = integer_array("z", z, 1)
         if len(direction) != self.W.shape[1]:
@@ -235,6 +238,9 @@ def opposite_families(
         points: (N, d) integers.
         cells: a cutting of the directions.
         limits: the largest members allowed, with a sum of at least N + cells.cross.
+
+    Raises:
+        ArgumentError: unless the limits add up to N + cells.cross at least.
     """
     from geomdp.geometry import _container_kernels as kernels
 

@@ -33,8 +33,12 @@ def count_dichotomies(domain: Domain, *, progress: Callable[[float], None] | Non
         domain: m points in Z^d; about m^(d-1)/(d-1)! steps.
         progress: called with the fraction done, from 0 to 1.
 
+    Returns:
+        The number N as a Python integer; the labellings are not listed.
+
     Raises:
         CapacityError: when the count itself would take more than 10^11 steps.
+        ArgumentError: unless ``domain`` is a Domain.
 
     Source: Cover 1965; Zaslavsky 1975 (deletion and restriction); paper, Lemma 4.3.
 

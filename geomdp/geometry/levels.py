@@ -63,7 +63,6 @@ FEW = 4
 FINE = Fraction(1, 2**40)
 #: The most cells that are tried: a guard, far above every bound that is used.
 MOST_CELLS = 100_000
-_HEIGHT = 2**50
 
 Signs = NDArray[np.int8]
 

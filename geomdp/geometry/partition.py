@@ -43,11 +43,16 @@ class Cell(Protocol):
     """
 
     @property
-    def key(self) -> Hashable: ...  # noqa: D102
+    def key(self) -> Hashable:
+        """A value that equal cells share, and no others."""
+
     @property
-    def status(self) -> NDArray[np.int8]: ...  # noqa: D102
+    def status(self) -> NDArray[np.int8]:
+        """(N,) values SURE, OPEN or NEVER, one a point; a doubtful point is OPEN."""
+
     @property
-    def floor(self) -> int: ...  # noqa: D102
+    def floor(self) -> int:
+        """A number of points that are positive at every z != 0 of the cell."""
 
     def split(self) -> Sequence[Cell]:
         """Return two cells whose union is this one, cut by the hyperplane of one OPEN point."""

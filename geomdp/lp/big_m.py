@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.exact.approximate import as_floats
-from geomdp.lp.highs import quiet_highs
+from geomdp.lp.highs import quiet_highs, set_matrix
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,7 @@ def big_m(
     model.col_upper_ = np.ones(d + m)
     model.row_lower_, model.row_upper_ = np.where(strict, epsilon, 0.0), np.full(m, highspy.kHighsInf)
     model.integrality_ = [highspy.HighsVarType.kContinuous] * d + [highspy.HighsVarType.kInteger] * m
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.r_[0, np.cumsum((dense != 0).sum(axis=1))]
-    model.a_matrix_.index_ = np.nonzero(dense)[1]
-    model.a_matrix_.value_ = dense[dense != 0]
+    set_matrix(model, dense)
     solver.passModel(model)
     solver.run()
     values = np.array(solver.getSolution().col_value)

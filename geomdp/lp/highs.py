@@ -44,6 +44,29 @@ def quiet_highs() -> Any:
     return solver
 
 
+def set_matrix(model: Any, dense: NDArray[np.float64], form: Any = None) -> None:
+    """Give a model the nonzero entries of a matrix.
+
+    Args:
+        model: a ``highspy.HighsLp``.
+        dense: the matrix; with ``form`` kColwise its transpose, so that a row of it is a column of the model.
+        form: a ``highspy.MatrixFormat``; kRowwise by default.
+
+    Example:
+        >>> import highspy
+        >>> model = highspy.HighsLp()
+        >>> set_matrix(model, np.array([[0.0, 2.0], [3.0, 0.0]]))
+        >>> list(model.a_matrix_.index_), list(model.a_matrix_.value_)
+        ([1, 0], [2.0, 3.0])
+    """
+    import highspy
+
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise if form is None else form
+    model.a_matrix_.start_ = np.r_[0, np.cumsum((dense != 0).sum(axis=1))]
+    model.a_matrix_.index_ = np.nonzero(dense)[1]
+    model.a_matrix_.value_ = dense[dense != 0]
+
+
 class SignSystem:
     """The sign-vector program as one HiGHS model, for the many sign vectors of a search tree.
 

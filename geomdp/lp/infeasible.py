@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.exact.approximate import as_floats
-from geomdp.lp.highs import quiet_highs
+from geomdp.lp.highs import quiet_highs, set_matrix
 
 
 def packing_twin(sets: Sequence[Sequence[int]], W: NDArray[np.int64]) -> float:
@@ -101,10 +101,7 @@ class SubsystemFinder:
         model.col_lower_ = np.zeros(n)
         model.col_upper_ = np.full(n, self._infinity)
         model.row_lower_ = model.row_upper_ = np.r_[np.zeros(self.d), 1.0]
-        model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        model.a_matrix_.start_ = np.r_[0, np.cumsum((dense != 0).sum(axis=1))]
-        model.a_matrix_.index_ = np.nonzero(dense)[1]
-        model.a_matrix_.value_ = dense[dense != 0]
+        set_matrix(model, dense, highspy.MatrixFormat.kColwise)
         self._solver.passModel(model)
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._columns = np.arange(n, dtype=np.int32)
@@ -170,10 +167,7 @@ class RayFinder:
         model.col_upper_ = np.full(self.d, self._infinity)
         model.row_lower_ = self._floor.copy()
         model.row_upper_ = np.full(self.m, self._infinity)
-        model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-        model.a_matrix_.start_ = np.r_[0, np.cumsum((F != 0).sum(axis=1))]
-        model.a_matrix_.index_ = np.nonzero(F)[1]
-        model.a_matrix_.value_ = F[F != 0]
+        set_matrix(model, F)
         self._solver.passModel(model)
         self._infeasible = highspy.HighsModelStatus.kInfeasible
         self._optimal = highspy.HighsModelStatus.kOptimal
@@ -181,14 +175,21 @@ class RayFinder:
         self._upper = np.full(self.m, self._infinity)
 
     def find(
-        self, off: NDArray[np.bool_]
+        self, off: NDArray[np.bool_], wrong: NDArray[np.bool_] | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]] | NDArray[np.float64] | None:
         """Return (rows, multipliers) of an infeasible subset without the rows that are off, or a solution w.
 
         None means that the solver ended in another way.
+
+        Args:
+            off: (m,) rows that do not count.
+            wrong: (m,) rows that are to be wrong: <w, z_i> <= -1 (weak) or <= 0 (strict); None for nowhere.
         """
-        lower = np.where(off, -self._infinity, self._floor)
-        self._solver.changeRowsBounds(self.m, self._rows, lower, self._upper)
+        lower, upper = np.where(off, -self._infinity, self._floor), self._upper
+        if wrong is not None:
+            lower = np.where(wrong, -self._infinity, lower)
+            upper = np.where(wrong & ~off, self._floor - 1.0, upper)
+        self._solver.changeRowsBounds(self.m, self._rows, lower, upper)
         self._solver.run()
         status = self._solver.getModelStatus()
         if status == self._optimal:
@@ -226,10 +227,7 @@ def common_point(Z: NDArray[Any], strict: NDArray[np.bool_]) -> NDArray[np.float
     model.col_cost_ = np.r_[np.zeros(d), -1.0]
     model.col_lower_, model.col_upper_ = np.r_[np.full(d, -inf), 0.0], np.r_[np.full(d, inf), 1.0]
     model.row_lower_, model.row_upper_ = strict.astype(np.float64), np.full(m, inf)
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = np.r_[0, np.cumsum((F != 0).sum(axis=1))]
-    model.a_matrix_.index_ = np.nonzero(F)[1]
-    model.a_matrix_.value_ = F[F != 0]
+    set_matrix(model, F)
     solver.passModel(model)
     solver.run()
     if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
@@ -273,22 +271,6 @@ class CoverMaster:
         solution = self._solver.getSolution()
         value = float(self._solver.getInfo().objective_function_value)
         return value, np.array(solution.col_value), np.maximum(np.array(solution.row_dual), 0.0)
-
-    def solve_whole(self, seconds: float) -> NDArray[np.bool_] | None:
-        """Return a cover in whole rows, by branch and cut; a guide only, never a bound."""
-        import highspy
-
-        columns = np.arange(self.m, dtype=np.int32)
-        whole = np.full(self.m, highspy.HighsVarType.kInteger)
-        self._solver.changeColsIntegrality(self.m, columns, whole)
-        self._solver.changeColsBounds(self.m, columns, np.zeros(self.m), np.ones(self.m))
-        self._solver.setOptionValue("time_limit", self._solver.getRunTime() + seconds)
-        self._solver.run()
-        values = np.array(self._solver.getSolution().col_value)
-        self._solver.setOptionValue("time_limit", float("inf"))
-        self._solver.changeColsIntegrality(self.m, columns, np.full(self.m, highspy.HighsVarType.kContinuous))
-        self._solver.changeColsBounds(self.m, columns, np.zeros(self.m), np.full(self.m, self._infinity))
-        return values > 0.5 if len(values) == self.m else None
 
 
 class ElasticProgram:

@@ -27,9 +27,7 @@ PRUNE, PACK, PLANE, LEMMA, SPLIT = 0, 1, 2, 3, 4
 DONE, FULL, FOUND, ASK, STUCK, SLICE = 0, 1, 2, 3, 4, 5
 
 #: Places of the control array.
-LEVEL, TARGET, STATUS, NODES, TOKENS, LEAVES, SETS, ENTRIES, SKIP, LEAF, BUDGET, ANSWER, CAPPED, LEMMAS = (
-    range(14)
-)
+LEVEL, TARGET, STATUS, NODES, TOKENS, LEAVES, SETS, ENTRIES, SKIP, LEAF, BUDGET, ANSWER = range(12)
 
 
 @njit(cache=True, nogil=True)
@@ -74,19 +72,20 @@ def descend(
     cen[level + 1, axis] += side * half
     ext[level + 1, axis] = half
     first, n = off[level], cnt[level]
-    out = first + n
+    out = np.uint64(first + n)
     wrong = cost[level]
     for p in range(first, first + n):
         i = idx[p]
         z = Z[i, axis]
         middle = mid[p] + side * half * z
         reach = rad[p] - half * abs(z)
-        # without branches: the next place is written in any case and kept if the row is open
-        bad = np.int64(middle + reach < strict[i])
+        above, below = middle + reach - strict[i], middle - reach - strict[i]
+        # without branches: the next place is written in any case and kept if the row is open; v >> 63 is all
+        # bits for v < 0 and none otherwise
         idx[out], mid[out], rad[out] = i, middle, reach
-        out += np.int64(middle - reach < strict[i]) - bad
-        wrong += bad * W[i]
-    off[level + 1], cnt[level + 1] = first + n, out - first - n
+        out += np.uint64(~above & below) >> np.uint64(63)
+        wrong += W[i] & (above >> 63)
+    off[level + 1], cnt[level + 1] = first + n, np.int64(out) - first - n
     cost[level + 1] = wrong
     stage[level + 1] = 0
 

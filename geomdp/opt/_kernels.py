@@ -214,6 +214,24 @@ def project(X: NDArray[Any], i: int, qx: NDArray[Any], qy: NDArray[Any], who: ND
 
 
 @njit(cache=True, nogil=True)
+def around_plane(
+    X: NDArray[Any],
+    i: int,
+    qx: NDArray[Any],
+    qy: NDArray[Any],
+    who: NDArray[Any],
+    order: NDArray[Any],
+    flip: NDArray[Any],
+    fresh: NDArray[Any],
+) -> None:
+    """Do :func:`around` for the other lines of X (L, 3) on the plane of row i; the order is of rows."""
+    project(X, i, qx, qy, who)
+    around(qx, qy, order, flip, fresh)
+    for k in range(order.shape[0]):
+        order[k] = who[order[k]]
+
+
+@njit(cache=True, nogil=True)
 def pivots(
     X: NDArray[Any],
     forward: NDArray[Any],
@@ -242,10 +260,7 @@ def pivots(
     flip, fresh = np.empty(n, np.bool_), np.empty(n, np.bool_)
     for t in range(first, last):
         i = chosen[t]
-        project(X, i, qx, qy, who)
-        around(qx, qy, order, flip, fresh)
-        for k in range(n):
-            order[k] = who[order[k]]
+        around_plane(X, i, qx, qy, who, order, flip, fresh)
         for b in range(forward.shape[0]):
             arc, _, _, vertex, _, _ = circle(order, flip, fresh, forward[b], backward[b], faces)
             ahead, behind = forward[b, i], backward[b, i]
@@ -283,10 +298,7 @@ def pivots_batch(
     gain, low, high = np.empty(LANES, np.int64), np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for t in range(chosen.shape[0]):
         p = chosen[t]
-        project(X, p, qx, qy, who)
-        around(qx, qy, order, flip, fresh)
-        for k in range(n):
-            order[k] = who[order[k]]
+        around_plane(X, p, qx, qy, who, order, flip, fresh)
         for g in range(steps.shape[0]):
             for i in range(LANES):
                 gain[i] = low[i] = high[i] = 0

@@ -43,10 +43,15 @@ def replay(
     X: NDArray[Any], planes_fit: bool, tokens: NDArray[Any], cited: NDArray[Any], leaf_sets: NDArray[Any],
     set_weight: NDArray[Any], set_size: NDArray[Any], set_row: NDArray[Any], set_multiplier: NDArray[Any],
     lemma_bound: NDArray[Any], lemma_start: NDArray[Any], lemma_rows: NDArray[Any],
-    idx: NDArray[Any], mid: NDArray[Any], rad: NDArray[Any],
+    idx: NDArray[Any], low: NDArray[Any], high: NDArray[Any],
 ) -> tuple[int, int]:  # fmt: skip
-    """Return (0, 0) if every w != 0 costs at least ``target``, else (reason, place in the tokens)."""
+    """Return (0, 0) if every w != 0 costs at least ``target``, else (reason, place in the tokens).
+
+    An open row of a box has values from low + strict to high + strict: it is wrong everywhere once high < 0,
+    and right everywhere once low >= 0.
+    """
     m, d = Y.shape
+    columns = np.ascontiguousarray(Y.T)
     depth = 20 * d + 2
     off, cnt = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
     cost, stage, cut = np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64)
@@ -62,11 +67,11 @@ def replay(
                 for j in range(d):
                     if j != facet:
                         reach += abs(Y[i, j]) * ONE
-                middle = sign * Y[i, facet] * ONE
-                if middle + reach < strict[i]:
+                middle = sign * Y[i, facet] * ONE - strict[i]
+                if middle + reach < 0:
                     wrong += W[i]
-                elif middle - reach < strict[i]:
-                    idx[k], mid[k], rad[k] = i, middle, reach
+                elif middle - reach < 0:
+                    idx[k], low[k], high[k] = i, middle - reach, middle + reach
                     k += 1
             off[0], cnt[0], cost[0], stage[0] = 0, k, wrong, 0
             for j in range(d):
@@ -111,7 +116,8 @@ def replay(
                                     reason = 8
                                     break
                                 load[i] += mu
-                                total += lam * (mid[where[i] - 1] + E[i])
+                                p = where[i] - 1
+                                total += lam * (((low[p] + high[p]) >> 1) + strict[i] + E[i])
                                 tight = max(tight, strict[i])
                             if reason:
                                 break
@@ -182,20 +188,15 @@ def replay(
                     ext[level + 1, j] = ext[level, j]
                 ext[level + 1, axis] = half
                 first, n = off[level], cnt[level]
-                out = first + n
-                wrong = cost[level]
-                for p in range(first, first + n):
-                    i = idx[p]
-                    middle = mid[p] + side * half * Y[i, axis]
-                    reach = rad[p] - half * abs(Y[i, axis])
-                    # without branches: the next place is written in any case and kept if the row is open
-                    bad = np.int64(middle + reach < strict[i])
-                    idx[out], mid[out], rad[out] = i, middle, reach
-                    out += np.int64(middle - reach < strict[i]) - bad
-                    wrong += bad * W[i]
-                off[level + 1], cnt[level + 1] = first + n, out - first - n
-                cost[level + 1], stage[level + 1] = wrong, 0
+                here = (idx[first : first + n], low[first : first + n], high[first : first + n])
                 level += 1
+                off[level], cnt[level], stage[level] = first + n, 0, 0
+                if at_token < tokens.shape[0] and tokens[at_token] == 0:  # the rows left open do not matter
+                    cost[level] = cost[level - 1] + wrong_of(2 * side * half, columns[axis], W, here)
+                    continue
+                there = (idx[first + n :], low[first + n :], high[first + n :])
+                wrong, cnt[level] = halve(2 * side * half, columns[axis], W, here, there)
+                cost[level] = cost[level - 1] + wrong
     if at_token != tokens.shape[0]:
         return 2, at_token
     if at_lemma != cited.shape[0] or at_leaf != leaf_sets.shape[0] or at_set != set_size.shape[0]:
@@ -203,6 +204,40 @@ def replay(
     if at_entry != set_row.shape[0] or at_entry != set_multiplier.shape[0] or at_set != set_weight.shape[0]:
         return 17, at_token
     return 0, 0
+
+
+@njit(cache=True, nogil=True)
+def wrong_of(shift: int, column: NDArray[Any], W: NDArray[Any], rows: tuple[Any, Any, Any]) -> int:
+    """Return the weight of the open rows of a box that are wrong in one half of it.
+
+    To halve a box moves one end of a row's values inwards: by ``shift`` times the row's entry on the axis.
+    A number is negative if its sign bit is set: v >> 63 is -1, all bits, or 0.
+    """
+    index, _, high = rows
+    wrong = 0
+    for p in range(index.shape[0]):
+        i = index[p]
+        wrong += W[i] & ((high[p] + min(shift * column[i], 0)) >> 63)
+    return wrong
+
+
+@njit(cache=True, nogil=True)
+def halve(
+    shift: int, column: NDArray[Any], W: NDArray[Any], rows: tuple[Any, Any, Any], out: tuple[Any, Any, Any]
+) -> tuple[int, Any]:
+    """Do the same and write the rows that stay open; return (weight of the wrong ones, how many are open)."""
+    index, low, high = rows
+    index_out, low_out, high_out = out
+    wrong, k = 0, np.uint64(0)
+    for p in range(index.shape[0]):
+        i = index[p]
+        move = shift * column[i]
+        above, below = high[p] + min(move, 0), low[p] + max(move, 0)
+        # without branches: the next place is written in any case and kept if the row is open
+        index_out[k], low_out[k], high_out[k] = i, below, above
+        k += np.uint64(~above & below) >> np.uint64(63)
+        wrong += W[i] & (above >> 63)
+    return wrong, np.int64(k)
 
 
 @njit(cache=True, nogil=True)

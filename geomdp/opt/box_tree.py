@@ -15,7 +15,6 @@ The rows are whitened first (w = T v with an integer T): without it the cells ar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +26,6 @@ from geomdp.core.classifier import products
 from geomdp.exact.approximate import as_floats
 from geomdp.opt.certificate import PRUNE, Lemma
 from geomdp.opt.faces import faces_optimum, sweeps
-from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.planar import plane_optimum
 from geomdp.opt.rows import CUBE_BITS, Rows, box_rows, kernel_of, largest, pivots_modulo
 
@@ -58,21 +56,14 @@ class Workshop:
     Attributes:
         rows: all the rows.
         lemmas: proved lemmas, in order.
-        deadline: a :func:`time.monotonic` instant, or None.
         heartbeat: called about ten times a second with the fraction of the main tree that is done; it may
             raise :class:`StoppedError`.
     """
 
     rows: Rows
     lemmas: list[Lemma] = field(default_factory=list)
-    deadline: float | None = None
     heartbeat: Callable[[float], None] | None = None
     known: dict[bytes, tuple[int, int, NDArray[Any] | None]] = field(default_factory=dict)
-
-    def check_time(self) -> None:
-        """Raise StoppedError when the deadline has passed."""
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise StoppedError
 
     def add(self, lemma: Lemma) -> int:
         """Append a lemma and return its number."""
@@ -212,7 +203,7 @@ class BoxTree:
         self.XF = as_floats(self.X)
         self.XI = self.X if self.small else np.zeros_like(self.Y)
         self.stack = Stack.for_rows(m, r)
-        self.ctrl = np.zeros(14, dtype=np.int64)
+        self.ctrl = np.zeros(12, dtype=np.int64)
         self.ctrl[k.LEAF], self.ctrl[k.BUDGET] = self.leaf, SLICE
         self.buffers: tuple[NDArray[Any], ...] = (
             np.empty(50_000, dtype=np.uint8),
@@ -275,7 +266,6 @@ class BoxTree:
             if status == k.FULL:
                 self._flush()
             elif status == k.SLICE:
-                self.workshop.check_time()
                 if self.workshop.heartbeat is not None:
                     self.workshop.heartbeat(self.fraction())
             elif status == k.FOUND:
@@ -485,7 +475,6 @@ def prove_subset(  # noqa: PLR0911 (each way to end has its own triple)
     try:
         complete = tree.run()
     except StoppedError:
-        workshop.check_time()
         return -1, -1, None
     if not complete:
         w = np.array(best[-1], dtype=object)
@@ -517,19 +506,3 @@ def _spread(d: int, columns: list[int], v: tuple[int, ...]) -> NDArray[Any]:
     for c, value in zip(columns, v, strict=True):
         w[c] = value
     return w
-
-
-def prove_all(workshop: Workshop, incumbent: Incumbent, leaf: int = LEAF) -> BoxTree:
-    """Return a finished tree on all rows whose target is the incumbent's cost, improved on the way.
-
-    Raises:
-        StoppedError: from the workshop's deadline or heartbeat.
-    """
-
-    def offer(w: list[int]) -> int:
-        incumbent.offer(w)
-        return incumbent.cost
-
-    tree = BoxTree(workshop, None, incumbent.cost, offer, leaf=leaf)
-    tree.run()
-    return tree

@@ -8,15 +8,21 @@ The tree is finite at any degeneracy, since a node in which all rows are decided
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.opt.box_tree import StoppedError
 from geomdp.opt.certificate import BRANCH, CLOSED, PACKED, Lemma
+from geomdp.opt.consistency import consistent
 from geomdp.opt.hitting_set import Packing, pack_rows, subsets_lemma
-from geomdp.opt.subsystems import Pool
+from geomdp.opt.subsystems import Pool, Subsystem
+
+#: What a fractional cover may differ from a whole one.
+WHOLE = 1e-6
 
 
 @dataclass
@@ -25,7 +31,6 @@ class Node:
 
     state: NDArray[np.int64]
     cost: int
-    inherited: list[int]
     packing: Packing | None = None
     empty: bool = False
     row: int = -1
@@ -43,17 +48,34 @@ class Node:
 class BranchTree:
     """Best-first branching on rows.
 
+    A row whose weight alone is the target or more is right wherever anything is left to prove: such rows come
+    first, one below the other, and every other case is below them. The packings then have free use of them.
+
     Args:
         pool: the infeasible subsystems; its incumbent gives the target.
         stop: asked between linear programs.
         beat: told (lower bound, number of nodes) after each node; it may raise.
+
+    Attributes:
+        root: the case without decisions.
+        first: the case below the heavy rows; its packing proves a first bound.
+        numbers, cover: the sets of that packing, and the fractional cover that is dual to it.
+        nodes: number of cases bounded so far.
     """
 
     def __init__(
         self, pool: Pool, stop: Callable[[], bool], beat: Callable[[int, int], None] | None = None
     ) -> None:
         self.pool, self.stop, self.beat = pool, stop, beat
-        self.root = Node(np.zeros(pool.rows.m, dtype=np.int64), 0, [])
+        W, state = pool.rows.W, np.zeros(pool.rows.m, dtype=np.int64)
+        self.root = self.first = Node(state, 0)
+        for row in np.flatnonzero(self.target <= W).tolist():
+            state[row] = 1
+            below, wrong = Node(state, 0), Node(state, int(W[row]))
+            self.first.row, self.first.right, self.first.wrong = row, below, wrong
+            self.first = below
+        self.numbers: list[int] = []
+        self.cover = np.zeros(pool.rows.m)
         self.nodes = 0
 
     @property
@@ -61,19 +83,22 @@ class BranchTree:
         """The cost to prove: the incumbent's."""
         return self.pool.incumbent.cost
 
-    def run(self, start: tuple[Packing, list[int], NDArray[np.float64]] | None = None) -> int:
-        """Branch until the incumbent is proved optimal or it is time to stop; return the proved bound.
+    def pack_first(self, rounds: int = 10**6) -> int:
+        """Pack below the heavy rows, from all sets found so far; return the bound proved.
 
         Args:
-            start: what :func:`~geomdp.opt.hitting_set.pack_rows` gave for all rows open.
+            rounds: covers to make at most.
         """
-        heap: list[tuple[int, int, Node, list[int], NDArray[np.float64]]] = []
-        if start is None:
-            numbers, y = self._bound(self.root)
-        else:
-            self.root.packing, numbers, y = start
-        heapq.heappush(heap, (self.root.bound, 0, self.root, numbers, y))
-        proved = self.root.bound
+        self.numbers, self.cover = self._bound(self.first, list(range(len(self.pool.sets))), rounds)
+        return min(self.first.bound, self.target)
+
+    def run(self) -> int:
+        """Branch until the incumbent is proved optimal or it is time to stop; return the proved bound."""
+        if self.first.packing is None:
+            self.pack_first()
+        order = itertools.count()
+        heap = [(self.first.bound, next(order), self.first, self.numbers, self.cover)]
+        proved = self.first.bound
         while heap:
             bound, _, node, numbers, y = heapq.heappop(heap)
             proved = bound
@@ -81,63 +106,105 @@ class BranchTree:
                 self.beat(min(bound, self.target), self.nodes)
             if bound >= self.target or self.stop():
                 break
-            row = self._choose(node, numbers, y)
-            if row is None:
+            try:
+                cases = self._cases(node, numbers, y)
+            except StoppedError:
                 break
-            node.row = row
-            node.right = self._child(node, row, 1, numbers)
-            node.wrong = self._child(node, row, -1, numbers)
-            for child in (node.right, node.wrong):
-                sets, cover = self._bound(child)
-                child.inherited = sets
-                heapq.heappush(heap, (max(child.bound, bound), self.nodes, child, sets, cover))
+            for child, sets, cover in cases:
+                heapq.heappush(heap, (max(child.bound, bound), next(order), child, sets, cover))
         return min(proved, self.target)
 
-    def _child(self, node: Node, row: int, side: int, numbers: list[int]) -> Node:
+    def _cases(
+        self, node: Node, numbers: list[int], y: NDArray[np.float64]
+    ) -> list[tuple[Node, list[int], NDArray[np.float64]]]:
+        """Return what takes the place of a case: its two halves, or itself with a better bound.
+
+        Raises:
+            StoppedError: when it is time to stop.
+        """
+        row = self._undecided(node, numbers, y)
+        if row is None:
+            found = self._settled(node, y)
+            if found is not None and found not in numbers:
+                return [(node, *self._bound(node, [*numbers, found]))]
+            if node.bound >= self.target:
+                return [(node, numbers, y)]
+            row = self._most_used(node, numbers)
+        node.row = row
+        node.right = self._child(node, row, 1)
+        node.wrong = self._child(node, row, -1)
+        cases = []
+        for child in (node.right, node.wrong):
+            kept = [k for k in numbers if child is node.right or row not in self.pool.sets[k].rows]
+            cases.append((child, *self._bound(child, kept)))
+        return cases
+
+    def _child(self, node: Node, row: int, side: int) -> Node:
         state = node.state.copy()
         state[row] = side
-        sets = self.pool.sets
-        kept = [k for k in numbers if side > 0 or row not in sets[k].rows]
-        cost = node.cost + (int(self.pool.rows.W[row]) if side < 0 else 0)
-        return Node(state, cost, kept)
+        return Node(state, node.cost + (int(self.pool.rows.W[row]) if side < 0 else 0))
 
-    def _bound(self, node: Node) -> tuple[list[int], NDArray[np.float64]]:
+    def _bound(
+        self, node: Node, inherited: list[int], rounds: int = 10**6
+    ) -> tuple[list[int], NDArray[np.float64]]:
+        """Pack over the open rows of a case; return the sets and the cover. A better packing is kept."""
         self.nodes += 1
         if node.cost >= self.target:
             return [], np.zeros(self.pool.rows.m)
         packing, numbers, y = pack_rows(
-            self.pool, lambda: self.target - node.cost, node.state, node.inherited, self.stop
+            self.pool, lambda: self.target - node.cost, node.state, inherited, self.stop, rounds=rounds
         )
         if packing is None:
             node.empty, node.packing = True, Packing(2**62, (numbers[0],), (1,))
-        else:
+        elif node.packing is None or packing.bound > node.packing.bound:
             node.packing = packing
         return numbers, y
 
-    def _choose(self, node: Node, numbers: list[int], y: NDArray[np.float64]) -> int | None:
-        """Return the open row that is most undecided in the cover, or else is in most sets."""
+    def _undecided(self, node: Node, numbers: list[int], y: NDArray[np.float64]) -> int | None:
+        """Return the open row that is most undecided in the cover, or None when the cover is whole."""
+        undecided = np.where(node.state == 0, np.minimum(y, 1.0 - np.minimum(y, 1.0)), 0.0)
+        if undecided.max(initial=0.0) <= WHOLE:
+            return None
+        return int((undecided * (1.0 + self._use(node, numbers)) * self.pool.rows.W).argmax())
+
+    def _most_used(self, node: Node, numbers: list[int]) -> int:
+        """Return the open row that is in most sets, the heavier one of equals."""
+        score = np.where(node.state == 0, self._use(node, numbers) + 1.0, 0.0)
+        return int(np.lexsort((self.pool.rows.W, score))[-1])
+
+    def _use(self, node: Node, numbers: list[int]) -> NDArray[np.float64]:
+        """Return in how many of the sets each row is."""
         used = np.zeros(self.pool.rows.m)
         for k in numbers:
             used[list(self.pool.sets[k].rows)] += 1.0
-        open_rows = node.state == 0
-        used[~open_rows] = 0.0
-        undecided = np.where(open_rows, np.minimum(y, 1.0 - np.minimum(y, 1.0)), 0.0)
-        score = undecided * (1.0 + used) * self.pool.rows.W
-        if score.max(initial=0.0) > 1e-6:
-            return int(score.argmax())
-        if used.max(initial=0.0) > 0.0:
-            return int(used.argmax())
-        left = np.flatnonzero(open_rows)
-        if len(left) == 0:
-            return None
-        return int(left[self.pool.rows.W[left].argmax()])
+        return used
+
+    def _settled(self, node: Node, y: NDArray[np.float64]) -> int | None:
+        """Decide in integers whether a whole cover does: return a set that it misses, or offer its w.
+
+        Floats have found no set that the cover misses, and no w that is right outside it: one of the two is.
+
+        Raises:
+            StoppedError: when it is time to stop.
+        """
+        outside = np.flatnonzero((node.state != 0) | (y < 0.5))
+        answer = consistent(self.pool.rows, outside, node.state, self._pause)
+        if isinstance(answer, Subsystem):
+            return self.pool.number_of(answer)
+        self.pool.incumbent.offer(answer)
+        return None
+
+    def _pause(self) -> None:
+        if self.stop():
+            raise StoppedError
 
     def lemma(self, bound: int) -> Lemma:
         """Return the tree as a proof of ``bound``, without the cases that are not needed for it."""
         nodes: list[tuple[int, Packing | None]] = []
         rows: list[int] = []
-
-        def write(node: Node) -> None:
+        waiting = [self.root]
+        while waiting:
+            node = waiting.pop()
             if node.cost >= bound:
                 nodes.append((CLOSED, None))
             elif node.bound >= bound:
@@ -145,10 +212,7 @@ class BranchTree:
             elif node.right is not None and node.wrong is not None:
                 nodes.append((BRANCH, None))
                 rows.append(node.row)
-                write(node.right)
-                write(node.wrong)
+                waiting += [node.wrong, node.right]
             else:
                 raise AssertionError("a case that is open does not prove the bound")
-
-        write(self.root)
-        return subsets_lemma(self.pool, bound, nodes, rows)
+        return subsets_lemma(self.pool.sets, bound, nodes, rows)

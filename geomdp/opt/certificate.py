@@ -153,7 +153,11 @@ class Certificate:
 
     @classmethod
     def from_dict(cls, document: Any) -> Certificate:
-        """Return the certificate of a JSON object; see :meth:`from_json`."""
+        """Return the certificate of a document, a JSON object; see :meth:`from_json`.
+
+        Raises:
+            CertificateError: when the format or its version is another one, or the lemmas are no list.
+        """
         fields = _object(document, "the document")
         if fields.get("format") != FORMAT:
             raise CertificateError(f"Certificate: its format is not '{FORMAT}'.")
@@ -173,7 +177,7 @@ class Certificate:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the certificate to a file: JSON, or npz when the name ends so."""
+        """Write the certificate to the file at a path: JSON, or npz when its name ends so."""
         path = Path(path)
         if path.suffix != ".npz":
             path.write_text(self.to_json(), encoding="utf-8")
@@ -194,7 +198,7 @@ class Certificate:
 
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
-        """Read a certificate from a file written by :meth:`save`.
+        """Read a certificate from the file at a path, written by :meth:`save`.
 
         Raises:
             CertificateError: when the file cannot be read or holds no certificate.

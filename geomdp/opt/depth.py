@@ -62,6 +62,10 @@ def halfspace_depth(
         time_limit: seconds, after which an interval is returned.
         progress: told the fraction of the work done.
 
+    Returns:
+        Bounds lower <= depth <= upper in records, equal unless the time ran out, with a direction u that
+        attains the upper one and a certificate.
+
     Raises:
         ArgumentError: when the point does not have as many coordinates as the records.
 

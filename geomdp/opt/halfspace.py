@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from geomdp.core.sample import Sample, pool
 from geomdp.opt.parallel import blocks
 from geomdp.opt.planes import shrink
 from geomdp.opt.presolve import Lines, lines_of
-from geomdp.opt.result import OptResult, RecountError, recounted
+from geomdp.opt.result import Found, OptResult, RecountError, recounted
 from geomdp.opt.sweep2 import circle_of, sweep_circle
 from geomdp.opt.sweep3 import Arrangement, direction, sweep_planes
 from geomdp.opt.threshold import cut, suffix_mistakes
@@ -67,11 +67,15 @@ def opt_halfspace(
         watch: told (seconds, lower, upper) whenever a bound has moved.
 
     Returns:
-        A result whose integer weights have been recounted on the pooled sample, with its certificate.
+        A result whose integer weights have been recounted on the pooled sample, with its certificate. Where
+        lower < upper its ``reason`` says why; without a time limit only Ctrl-C, or more than 20,000 rows of
+        high rank, can leave an interval.
 
     Raises:
         ArgumentError: when there is no sample, or the domains differ.
         CapacityError: when an exhaustive method would take more than about an hour without a time limit.
+
+    Source: the joint optimum of Section 1 of the paper; the algorithms and proofs are ours.
 
     Example:
         >>> from geomdp import Domain
@@ -104,7 +108,7 @@ def opt_halfspace(
     found = Halfspace(solved.weights)
     name = method if start is not None and method != "auto" else solved.method
     result = recounted(sample, (solved.lower, solved.upper), found, name, started)
-    return replace(result, certificate=solved.certificate)
+    return replace(result, certificate=solved.certificate, reason=solved.reason)
 
 
 def least_mistakes(
@@ -170,14 +174,6 @@ def sup_points(
     return out
 
 
-@dataclass(frozen=True)
-class _Solved:
-    lower: int
-    upper: int
-    weights: tuple[int, ...]
-    method: str
-
-
 def _solve(
     points: NDArray[Any],
     positives: NDArray[np.int64],
@@ -186,7 +182,7 @@ def _solve(
     method: str = "auto",
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> _Solved:
+) -> Found:
     deadline = None if time_limit is None else time.monotonic() + time_limit
     lines = lines_of(points, (negatives - positives)[None, :])
     base = int(positives.sum()) + int(lines.constant[0])
@@ -204,7 +200,7 @@ def _solve(
     wrong = int(np.where(signs(points, exact_vector(lifted)) > 0, negatives, positives).sum())
     if wrong != base + gain:
         raise RecountError(name)
-    return _Solved(wrong if complete else base + _floor(lines), wrong, lifted, name)
+    return Found(wrong if complete else base + _floor(lines), wrong, lifted, name)
 
 
 def _sweep(

@@ -8,8 +8,7 @@ whose loads are recounted, so that no solver's word enters the proof.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -127,22 +126,24 @@ def pack_rows(
     return best, numbers, y
 
 
-def root_lemma(pool: Pool, packing: Packing) -> Lemma:
-    """Return the lemma of one packing over all rows."""
-    return subsets_lemma(pool, packing.bound, [(PACKED, packing)], [])
-
-
 def subsets_lemma(
-    pool: Pool, bound: int, nodes: list[tuple[int, Packing | None]], branch_rows: list[int]
+    pool: Sequence[Subsystem], bound: int, nodes: list[tuple[int, Packing | None]], branch_rows: list[int]
 ) -> Lemma:
-    """Return the lemma of a tree given by its nodes in preorder."""
+    """Return the lemma of a tree given by its nodes in preorder.
+
+    Args:
+        pool: the sets that the packings number.
+        bound: what the tree proves.
+        nodes: (CLOSED, PACKED or BRANCH, packing of a packed node).
+        branch_rows: the rows decided, in the order of their nodes.
+    """
     sets: list[Subsystem] = []
     counts: list[int] = []
     weights: list[int] = []
     for kind, packing in nodes:
         if kind == PACKED and packing is not None:
             counts.append(len(packing.numbers))
-            sets += [pool.sets[k] for k in packing.numbers]
+            sets += [pool[k] for k in packing.numbers]
             weights += packing.weights
     multipliers = [v for s in sets for v in s.multipliers]
     wide = np.empty(len(multipliers), dtype=object)
@@ -244,8 +245,3 @@ def _offer_outside(pool: Pool, cover: NDArray[np.bool_]) -> bool:
         return False
     better = pool.incumbent.offer_floats(w, (12, 24, 40))
     return offer_snapped(pool.incumbent, w) or better
-
-
-def time_is_over(deadline: float | None) -> Callable[[], bool]:
-    """Return a question whether a :func:`time.monotonic` instant has passed."""
-    return lambda: deadline is not None and time.monotonic() >= deadline

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.exact.approximate import as_floats
 from geomdp.opt.rows import Rows
 
 #: Largest entry to which weights are shortened.
 SHORT = 2**20
+
+#: Sine of the angle to a row's plane within which a float direction may be on either side of it.
+NEARLY = 1e-6
 
 
 class Incumbent:
@@ -34,6 +38,7 @@ class Incumbent:
         self.weights: tuple[int, ...] = (0,) * rows.d
         self.cost = rows.cost(exact_vector(self.weights))
         self._notify = notify
+        self._unit: NDArray[np.float64] | None = None
 
     def offer(self, weights: Sequence[int] | NDArray[Any]) -> bool:
         """Count a candidate's cost and keep it if it is better; return whether it was."""
@@ -47,6 +52,23 @@ class Incumbent:
         if self._notify is not None:
             self._notify(cost)
         return True
+
+    def is_hopeless(self, direction: NDArray[np.float64]) -> bool:
+        """Whether a float direction is clearly wrong on rows of the incumbent's weight: a guide, no proof.
+
+        Rows that it meets about with equality count as right, as they can be after snapping.
+
+        Example:
+            >>> from geomdp.opt.rows import rows_of
+            >>> best = Incumbent(rows_of(np.array([[1, 1], [2, 1]]), np.array([0, 1]), np.array([1, 0])))
+            >>> best.is_hopeless(np.array([-1.0, 0.0])), best.is_hopeless(np.array([1.0, -1.5]))
+            (True, False)
+        """
+        if self._unit is None:
+            F = as_floats(self.rows.Z)
+            self._unit = F / np.linalg.norm(F, axis=1, keepdims=True)
+        wrong = self._unit @ direction < -NEARLY * float(np.linalg.norm(direction))
+        return int(self.rows.W[wrong].sum()) >= self.cost
 
     def shorten(self) -> None:
         """Replace the weights by ones of smaller entries that are as good, if rounding finds them."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
-from geomdp.opt.presolve import INT64_ENTRIES
+from geomdp.opt.rows import INT64_ENTRIES
 
 
 def largest_entry(array: NDArray[Any]) -> int:

@@ -6,7 +6,8 @@ The rule is public (:func:`choose`) and looks at the number of rows and their ra
 * few rows: a sweep of every face, which the verifier repeats. It takes milliseconds and, unlike the tree of
   boxes, no compiled code, whose first compilation takes longer than any such search;
 * rank 3 to 8: a tree of boxes over the directions w, whatever the error rate;
-* above: packings of infeasible subsystems, and branching on rows where they leave a gap.
+* above: packings of infeasible subsystems, and branching on rows where they leave a gap; with more than
+  20,000 rows, packings of parts of the rows alone, which may leave a gap however long they run.
 
 Before a proof is begun the upper bound is sought by local search (low rank) or by elastic programs (high
 rank). Every proof is replayed by the verifier before it is handed out.
@@ -32,6 +33,7 @@ from geomdp.opt.certificate import Certificate, Lemma, commitment
 from geomdp.opt.faces import MAX_SWEEPS, faces_optimum, sweeps
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.planar import plane_optimum
+from geomdp.opt.result import Found
 from geomdp.opt.rows import Rows, kernel_of, rows_of
 
 #: Planar sweeps up to which a sweep of all faces is the first choice.
@@ -77,14 +79,15 @@ def choose(m: int, rank: int) -> str:
 
 
 @dataclass(frozen=True)
-class Solved:
-    """The outcome: lower <= opt <= upper, weights that attain upper, the method, the certificate."""
+class Solved(Found):
+    """The outcome: lower <= opt <= upper, weights that attain upper, the method, the certificate.
 
-    lower: int
-    upper: int
-    weights: tuple[int, ...]
-    method: str
+    ``reason`` says why lower < upper: "time limit", "interrupted", or "too many rows" (more than
+    :data:`PACK_ROWS`, of a rank at which boxes do not close the gap); it is empty when they are equal.
+    """
+
     certificate: Certificate
+    reason: str = ""
 
 
 def certified_optimum(
@@ -143,7 +146,8 @@ def certified_optimum(
     from geomdp.opt.verifier import verify_points
 
     verify_points(certificate, points, positives, negatives)
-    return Solved(certificate.lower, certificate.upper, work.incumbent.weights, work.method, certificate)
+    w = work.incumbent.weights
+    return Solved(certificate.lower, certificate.upper, w, work.method, certificate, work.reason)
 
 
 class _Work:
@@ -215,11 +219,13 @@ class _Work:
             if not self.done:
                 self._seek()
                 self._boxes() if self.method == "boxes" else self._branch()
-            for fall_back in (
-                (self._branch, self._faces) if self.rows.m > FEW_ROWS else (self._faces, self._branch)
-            ):
-                if not self.done and not self.stop():
-                    fall_back()
+            if not self.done and not self.stop() and self.method != "branch":
+                if self.rows.m <= FEW_ROWS:
+                    self._faces()
+                if not self.done:
+                    self._branch()
+            if not self.done and not self.stop() and self.rows.m > PACK_ROWS:
+                self._parts()
         self.incumbent.shorten()
         if self._progress is not None:
             self._progress(1.0)
@@ -250,7 +256,7 @@ class _Work:
         from geomdp.opt.upper import PlaneSearch
 
         X = np.ascontiguousarray(self.rows.Z[:, self.columns])
-        if self.rank <= 2 * BOX_RANK:
+        if self.rank <= 2 * BOX_RANK or self.rows.m > PACK_ROWS:
             PlaneSearch(X, self.rows.W).run(self.incumbent, self.columns)
         if self.rank >= ELASTIC_RANK and self.rows.m <= PACK_ROWS and not self.stop():
             elastic_upper(self.incumbent, deadline=self.deadline)
@@ -316,7 +322,7 @@ class _Work:
         if self.rows.m > PACK_ROWS:
             return
         from geomdp.opt.branch import BranchTree
-        from geomdp.opt.hitting_set import improve_by_covers, pack_rows, root_lemma
+        from geomdp.opt.hitting_set import improve_by_covers
         from geomdp.opt.subsystems import Pool
 
         end = None if seconds is None else time.monotonic() + seconds
@@ -324,33 +330,42 @@ class _Work:
         def stop() -> bool:
             return self.stop() or (end is not None and time.monotonic() >= end)
 
-        pool = Pool(self.rows, self.incumbent)
-        nothing = np.zeros(self.rows.m, dtype=np.int64)
-        numbers: list[int] = []
-        for rounds in (4, 10**6):
-            packing, numbers, y = pack_rows(
-                pool, lambda: self.incumbent.cost, nothing, numbers, stop, rounds=rounds
-            )
-            if packing is None:  # a set without open rows cannot occur at the root
-                return
-            self.keep(root_lemma(pool, packing))
-            if self.done or stop():
-                return
-            improve_by_covers(pool, numbers, stop)
-            numbers = list(range(len(pool.sets)))  # those found on the way help as well
-        if packing is None or self.done or seconds is not None:
-            return
-
         def beat(bound: int, nodes: int) -> None:
             if self._progress is not None:
                 self._progress(1.0 - 1.0 / (1.0 + nodes / 20.0))
             if bound > self.best.bound:
                 self.keep(tree.lemma(bound))
 
-        tree = BranchTree(pool, stop, beat)
-        bound = tree.run((packing, numbers, y))
-        if bound > self.best.bound:
-            self.keep(tree.lemma(bound))
+        tree = BranchTree(Pool(self.rows, self.incumbent), stop, beat)
+        for rounds in (4, 10**6):
+            beat(tree.pack_first(rounds), 0)
+            if self.done or stop():
+                return
+            improve_by_covers(tree.pool, tree.numbers, stop)
+        if not self.done and seconds is None:
+            beat(tree.run(), tree.nodes)
+
+    def _parts(self) -> None:
+        """Pack parts of very many rows, with more care from pass to pass; look for better w in between."""
+        from geomdp.opt.parts import PASSES, pack_parts
+        from geomdp.opt.upper import EFFORT, PlaneSearch
+
+        X = np.ascontiguousarray(self.rows.Z[:, self.columns])
+        for turn, (size, covers) in enumerate(PASSES):
+            for lemma in pack_parts(self.incumbent, self.stop, size, covers, turn):
+                self.keep(lemma)
+            if self.done or self.stop():
+                return
+            PlaneSearch(X, self.rows.W, turn + 1).run(self.incumbent, self.columns, EFFORT << turn)
+
+    @property
+    def reason(self) -> str:
+        """Why the bounds do not meet, or nothing when they do."""
+        if self.done:
+            return ""
+        if self.interrupted():
+            return "interrupted"
+        return "time limit" if self.stop() else "too many rows"
 
     def proof(self) -> tuple[int, tuple[Lemma, ...]]:
         """Return the bound to report, at most the incumbent's cost, and its lemmas, the main one last."""

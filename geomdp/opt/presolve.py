@@ -20,10 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
-from geomdp.opt.rows import distinct
-
-#: Entries below this have exact int64 arithmetic for negation and gcd.
-INT64_ENTRIES = 2**62
+from geomdp.opt.rows import INT64_ENTRIES, distinct, primitive
 
 
 @dataclass(frozen=True)
@@ -103,24 +100,6 @@ def merge(
     np.add.at(ahead.T, where, np.where(lead, backward, forward).T)
     np.add.at(behind.T, where, np.where(lead, forward, backward).T)
     return unit[first], ahead, behind, where
-
-
-def primitive(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Return nonzero integer rows divided by the gcd of their entries: int64 where they fit, else objects.
-
-    Example:
-        >>> primitive(np.array([[4, -6], [0, 5]])).tolist()
-        [[2, -3], [0, 1]]
-    """
-    if vectors.size == 0:
-        return vectors
-    if vectors.dtype != object and max(int(vectors.max()), -int(vectors.min())) >= INT64_ENTRIES:
-        vectors = vectors.astype(object)
-    divisor = np.gcd.reduce(vectors, axis=1)
-    small = vectors // divisor[:, None]
-    if small.dtype == object and all(abs(v) < INT64_ENTRIES for v in small.flat):
-        small = small.astype(np.int64)
-    return np.asarray(small)
 
 
 def independent_columns(vectors: NDArray[Any]) -> tuple[int, ...]:

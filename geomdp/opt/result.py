@@ -22,6 +22,16 @@ class RecountError(GeomdpError, AssertionError):
 
 
 @dataclass(frozen=True)
+class Found:
+    """What a search gives: lower <= opt <= upper, weights that attain upper, and the method."""
+
+    lower: int
+    upper: int
+    weights: tuple[int, ...]
+    method: str
+
+
+@dataclass(frozen=True)
 class OptResult:
     """The least number of mistakes of a class on pooled samples: lower <= opt <= upper.
 
@@ -34,6 +44,8 @@ class OptResult:
         n: number of pooled records.
         seconds: wall time.
         certificate: a proof of ``lower`` that can be replayed, or None.
+        reason: why lower < upper: "time limit", "interrupted", or "too many rows" (more than can be branched
+            on, of a high rank); empty when the bounds are equal.
 
     Example:
         >>> from geomdp import Domain, Sample
@@ -51,6 +63,7 @@ class OptResult:
     n: int
     seconds: float
     certificate: Any = None
+    reason: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON values; integer weights beyond 2^53 are written in full.
@@ -74,6 +87,7 @@ class OptResult:
             "seconds": self.seconds,
             "method": self.method,
             "n": self.n,
+            "reason": self.reason,
             "certificate": certificate,
         }
 

@@ -22,6 +22,9 @@ RAY_COLUMNS = 150
 #: Dual rays per round.
 RAYS = 6
 
+#: Least number of rows that come into an exhausted window.
+FRESH = 50
+
 #: Times that a vertex is followed up with prices divided by its multipliers, which makes supports cheaper.
 REPRICINGS = 3
 
@@ -108,10 +111,12 @@ class Pool:
     def __init__(self, rows: Rows, incumbent: Incumbent) -> None:
         self.rows, self.incumbent = rows, incumbent
         self.sets: list[Subsystem] = []
-        self._seen: set[tuple[tuple[int, ...], frozenset[int]]] = set()
+        self._seen: dict[tuple[tuple[int, ...], frozenset[int]], int] = {}
         self.rng = np.random.default_rng(0)
         self.wide = rows.d >= RAY_COLUMNS
         self._active = np.full(rows.m, not self.wide)
+        self._unit = as_floats(rows.Z)
+        self._unit /= np.linalg.norm(self._unit, axis=1, keepdims=True)
         self._window: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         self._finder: Any = None
         self._ray: Any = None
@@ -129,10 +134,15 @@ class Pool:
         """Keep a new subsystem and return its number; None when there is nothing new."""
         if found is None or (found.rows, found.wrong) in self._seen:
             return None
-        self._seen.add((found.rows, found.wrong))
-        self.sets.append(found)
-        self._active[list(found.rows)] = True
-        return len(self.sets) - 1
+        return self.number_of(found)
+
+    def number_of(self, found: Subsystem) -> int:
+        """Return the number of a subsystem, which is kept if it is new."""
+        number = self._seen.setdefault((found.rows, found.wrong), len(self.sets))
+        if number == len(self.sets):
+            self.sets.append(found)
+            self._active[list(found.rows)] = True
+        return number
 
     def find(
         self, price: NDArray[np.float64]
@@ -165,19 +175,56 @@ class Pool:
         A set without open rows ends the search: the state has no w at all. It comes last.
         """
         new: list[int] = []
-        if self.wide and not (state < 0).any():
+        if self.wide:
             new += self.by_rays((state == 0) & (y > float(self.rng.uniform(0.1, 0.5))), y, state, stop)
-        if stop() or self._is_empty(new, state) or not self.open_window(state):
-            return new, False
+        while not (stop() or self._is_empty(new, state)):
+            if self.open_window(state):
+                self._passes(y, state, new, limit, stop)
+            if new or stop():
+                break
+            if not self.wide or not self._widen(y, state, new, stop):
+                return new, True
+        return new, False
+
+    def _passes(
+        self,
+        y: NDArray[np.float64],
+        state: NDArray[np.int64],
+        new: list[int],
+        limit: int,
+        stop: Callable[[], bool],
+    ) -> None:
+        """Append sets found at the prices y with more and more noise, up to ``limit``."""
         for noise in (1e-6, 0.01, 0.05, 0.2, 0.05):
             before = len(new)
             price = np.where(state == 0, y, 0.0) + noise * self.rng.random(len(y))
             self._one_pass(price, y, state, new, limit, stop)
             if len(new) >= limit or stop() or self._is_empty(new, state):
-                return new, False
+                return
             if before == len(new) and noise > 0.01:
-                break
-        return new, not new
+                return
+
+    def _widen(
+        self, y: NDArray[np.float64], state: NDArray[np.int64], new: list[int], stop: Callable[[], bool]
+    ) -> bool:
+        """Let rows into an exhausted window, or append the sets of rays; return whether anything came.
+
+        The rows that come are those whose columns the dual direction of the window prices below zero: without
+        any, the window's cheapest subsystem is a cheapest one of all rows.
+        """
+        price = np.where(state == 0, y, 0.0) + 1e-6 * self.rng.random(len(y))
+        found = self.find(price) if len(self._window) else None
+        if found is None:
+            new += self.by_rays((state == 0) & (y > 1.0 - 1e-6), y, state, stop)
+            return bool(new)
+        strict = self.rows.strict ^ (state < 0)
+        values = np.where(state < 0, -1.0, 1.0) * (self._unit @ found[3])
+        reduced = np.where(self._active, 0.0, price + values - found[0] * strict)
+        worst = np.argsort(reduced)[: max(FRESH, len(self._window) // 4)]
+        worst = worst[reduced[worst] < -1e-9]
+        self._active[worst] = True
+        self._finder = None if len(worst) else self._finder
+        return len(worst) > 0
 
     def _is_empty(self, new: list[int], state: NDArray[np.int64]) -> bool:
         return bool(new) and not any(state[i] == 0 for i in self.sets[new[-1]].rows)
@@ -241,8 +288,8 @@ class Pool:
         new: list[int] = []
         off = off.copy()
         while len(new) < RAYS and not stop():
-            found = self.ray.find(off)
-            if isinstance(found, np.ndarray):
+            found = self.ray.find(off, state < 0)
+            if isinstance(found, np.ndarray) and not self.incumbent.is_hopeless(found):
                 offer_snapped(self.incumbent, found)
             if not isinstance(found, tuple):
                 break
@@ -267,6 +314,8 @@ class Pool:
             offer_snapped(self.incumbent, w)
 
     def _offer(self, w: NDArray[np.float64], value: float) -> None:
+        if self.incumbent.is_hopeless(w):
+            return
         self.incumbent.offer_floats(w, (12, 24, 40))
         if self.rows.d > 8:
             offer_snapped(self.incumbent, w / max(value, 1e-9))

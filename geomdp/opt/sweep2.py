@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.opt.planes import largest_entry
-from geomdp.opt.presolve import INT64_ENTRIES
+from geomdp.opt.rows import INT64_ENTRIES
 
 
 @dataclass(frozen=True)

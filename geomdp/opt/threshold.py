@@ -33,6 +33,8 @@ def opt_threshold(*samples: Sample) -> OptResult:
     Raises:
         ArgumentError: when there is no sample, the domains differ, or the domain has no order.
 
+    Source: the joint optimum of Section 3 of the paper, for its thresholds on a line.
+
     Example:
         >>> from geomdp import Domain
         >>> S = Sample.from_cells(Domain.line(2**64), [5, 2**63, 2**63 + 1], [-1, 1, -1])

@@ -29,6 +29,7 @@ class PlaneSearch:
     Args:
         X: (m, r) integer rows.
         W: (m,) weights.
+        seed: of the random starts and turns; it changes the effort, never what a witness is worth.
 
     Example:
         >>> X = np.array([[1, 1], [2, 1], [-3, -1]])

@@ -40,6 +40,9 @@ def verify(certificate: Certificate, *samples: Sample) -> bool:
         certificate: from an :class:`~geomdp.opt.result.OptResult`, or :meth:`Certificate.load`.
         *samples: the samples that were pooled, in any order.
 
+    Returns:
+        True; a certificate that proves less raises.
+
     Raises:
         CertificateError: naming the step that fails.
         ArgumentError: when the samples are no samples of one domain.
@@ -221,7 +224,7 @@ def _check_boxes(
         min(lemma.bound, 2**62), Y, E, part.strict.astype(np.int64), part.W, X if small else Y, small,
         tokens, cited.astype(np.int64), *streams,
         bounds, starts, members,
-        np.empty(stack, dtype=np.int32), np.empty(stack, dtype=np.int64), np.empty(stack, dtype=np.int64),
+        np.empty(stack, dtype=np.uint32), np.empty(stack, dtype=np.int64), np.empty(stack, dtype=np.int64),
     )  # fmt: skip
     if reason:
         raise _fail(f"{step}, box {at}", _replay_kernels.REASONS[reason])

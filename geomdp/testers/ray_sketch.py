@@ -36,8 +36,7 @@ from numpy.typing import NDArray
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ProtocolError
 from geomdp.core.sample import Sample
-from geomdp.opt.presolve import primitive
-from geomdp.opt.rows import distinct
+from geomdp.opt.rows import distinct, primitive
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.law import dlap_sum_sf
 from geomdp.privacy.sampler import Sampler, noise_scale

@@ -282,3 +282,15 @@ def test_no_warning_on_ordinary_domains() -> None:
 def test_large_grid_is_complete() -> None:
     """32 x 32 with bias is enumerated in full."""
     assert len(dichotomies(grid(32, 32))) == 638694
+
+
+@pytest.mark.parametrize("bits", [5, 11, 12, 13, 25, 27, 30, 40])
+def test_labels_are_computed_exactly_at_every_size(bits):
+    """Products whose sums lie about 2^24, 2^53 and 2^62 agree with those of Python integers."""
+    rng = np.random.default_rng(bits)
+    points = rng.integers(-(2**bits), 2**bits + 1, (30, 4))
+    points[0], points[1:5, 0] = 2**bits, 2**bits - 1
+    W = rng.integers(-(2**bits), 2**bits + 1, (40, 4))
+    W[0], W[1] = 2**bits - 1, [2**bits, -(2**bits), 1, 0]
+    exact = W.astype(object) @ points.T.astype(object)
+    assert (arrangement._evaluator(points, W)(W).astype(object) == exact).all()

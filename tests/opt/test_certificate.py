@@ -4,13 +4,15 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from support.rows import flipped
 
 from geomdp import ArgumentError, CertificateError, Domain, Halfspace, Sample, Threshold
-from geomdp.opt.certificate import Certificate, Lemma
+from geomdp.opt._replay_kernels import halve, wrong_of
+from geomdp.opt.certificate import LEMMA, PACK, PLANE, PRUNE, SPLIT, Certificate, Lemma
 from geomdp.opt.halfspace import opt_halfspace
 from geomdp.opt.portfolio import certified_optimum
 from geomdp.opt.threshold import opt_threshold
@@ -43,6 +45,51 @@ def test_round_trips(solved, method, tmp_path):
         certificate.save(tmp_path / name)
         assert Certificate.load(tmp_path / name) == certificate
         assert verify_points(Certificate.load(tmp_path / name), *data)
+
+
+def test_a_certificate_written_before_verifies_still():
+    """Format version 1 holds what it held when this file was written: every way to close a box is in it."""
+    stored = json.loads((Path(__file__).parent / "version_1.json").read_text(encoding="utf-8"))
+    certificate = Certificate.from_dict(stored["certificate"])
+    records = [np.array(stored[name]) for name in ("points", "positives", "negatives")]
+    assert verify_points(certificate, *records)
+    tokens = np.concatenate([lemma.arrays["tokens"] for lemma in certificate.lemmas if lemma.kind == "boxes"])
+    assert set(np.minimum(tokens, SPLIT).tolist()) == {PRUNE, PACK, PLANE, LEMMA, SPLIT}
+
+
+@pytest.mark.parametrize("top", [3, 1000, 2**21 - 1])
+def test_replayed_boxes_are_halved_exactly(top):
+    """Along random cuts the replay keeps each open row's exact range of values, and counts what is wrong."""
+    rng = np.random.default_rng(top)
+    m, d, one = 40, 5, 2**20
+    Y, W = rng.integers(-top, top + 1, (m, d)), rng.integers(1, 2**40, m)
+    centre, reach = [0] * d, [one] * d
+    centre[0], reach[0] = one, 0
+
+    def ends(i):
+        middle = sum(int(y) * c for y, c in zip(Y[i], centre, strict=True))
+        width = sum(abs(int(y)) * e for y, e in zip(Y[i], reach, strict=True))
+        return middle - width, middle + width
+
+    def is_open(i):
+        return ends(i)[0] < 0 <= ends(i)[1]
+
+    index = np.array([i for i in range(m) if is_open(i)], dtype=np.uint32)
+    low, high = np.array([ends(i) for i in index]).T.copy()
+    for _ in range(60):
+        axis, side = int(rng.integers(1, d)), int(rng.choice([-1, 1]))
+        half = reach[axis] // 2
+        centre[axis], reach[axis] = centre[axis] + side * half, half
+        here, column = (index, low, high), np.ascontiguousarray(Y[:, axis])
+        there = (np.empty(m, dtype=np.uint32), np.empty(m, dtype=np.int64), np.empty(m, dtype=np.int64))
+        wrong, count = halve(2 * side * half, column, W, here, there)
+        assert wrong == wrong_of(2 * side * half, column, W, here)
+        assert wrong == sum(int(W[i]) for i in index if ends(i)[1] < 0)
+        assert there[0][:count].tolist() == [i for i in index.tolist() if is_open(i)]
+        index, low, high = (array[:count] for array in there)
+        assert list(zip(low, high, strict=True)) == [ends(i) for i in index]
+        if half < 2 or not count:
+            break
 
 
 def test_samples_are_pooled_in_any_order():

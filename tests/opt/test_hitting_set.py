@@ -14,9 +14,9 @@ from geomdp.lp.infeasible import (
     packing_twin,
     subsystem_twin,
 )
-from geomdp.opt.certificate import Certificate
+from geomdp.opt.certificate import PACKED, Certificate
 from geomdp.opt.elastic import elastic_upper, snapped
-from geomdp.opt.hitting_set import exact_packing, improve_by_covers, pack_rows, root_lemma
+from geomdp.opt.hitting_set import exact_packing, improve_by_covers, pack_rows, subsets_lemma
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.lifting import dependency
 from geomdp.opt.portfolio import certified_optimum
@@ -141,7 +141,8 @@ def test_packings_are_lower_bounds_that_verify():
         )
         assert packing is not None
         assert packing.bound <= least_by_faces(rows.Z, rows.strict, rows.W) <= pool.incumbent.cost
-        _check_lemma("Lemma", root_lemma(pool, packing), rows, [])
+        lemma = subsets_lemma(pool.sets, packing.bound, [(PACKED, packing)], [])
+        _check_lemma("Lemma", lemma, rows, [])
 
 
 def test_exact_packings_respect_every_load():

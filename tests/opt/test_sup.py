@@ -109,3 +109,18 @@ def test_refusals():
         sup_field(D, [[1, 2, 3, 4]], "thresholds")
     with pytest.raises(CapacityError, match="GB"):
         grid_schedule(1000, 1000)
+
+
+@pytest.mark.parametrize("most", [2**15 - 1, 2**15, 2**31 - 1, 2**31, 2**57])
+@pytest.mark.parametrize("count", [3, 130])
+def test_grid_sweep_at_the_edges_of_its_integers(most, count):
+    """Fields whose absolute values sum to the last number of a narrow integer, or the next, are exact."""
+    D = Domain.grid([("x", 0, 1, 3), ("y", 0, 1, 3)])
+    rng = np.random.default_rng(count)
+    Z = rng.integers(-3, 4, (count, D.m))
+    Z[:, 4] = rng.choice([-1, 1], count) * (most - np.abs(np.delete(Z, 4, axis=1)).sum(axis=1))
+    Z[0] = 0
+    Z[0, 0], Z[0, 8] = most // 2, -(most - most // 2)
+    assert np.abs(Z).sum(axis=1).max() == most
+    every = labellings(D.points.tolist()).astype(np.int64)
+    assert np.array_equal(sup_field(D, Z), (every @ Z.T).max(axis=0))

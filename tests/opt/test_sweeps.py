@@ -15,7 +15,8 @@ from geomdp.core.classifier import products
 from geomdp.opt import _kernels, parallel
 from geomdp.opt.parallel import spread
 from geomdp.opt.planes import lift_along, project_along, push_off
-from geomdp.opt.presolve import independent_columns, lines_of, primitive
+from geomdp.opt.presolve import independent_columns, lines_of
+from geomdp.opt.rows import primitive
 from geomdp.opt.sweep2 import _circle_of_wide, circle_of
 from geomdp.opt.sweep3 import Arrangement, direction, sweep_planes
 

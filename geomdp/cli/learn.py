@@ -1,11 +1,11 @@
 """The command `learn`: one private classifier from one table.
 
-Every label but the positive one counts as negative, so that no label is a reason to refuse: a misspelt positive
-value must not be noticed by looking at records. What guards against it is public. The grid file may declare the
-values of the label column, and a --positive that is not declared is refused before the table is opened. And
-each run says on stderr how labels are read and which command looks, before it looks itself: that line is the
-same for all tables. Refusals about cells that cannot be read are for the holder of the table; the classifier
-is what leaves.
+Every label but the positive one counts as negative, so that no label is a reason to refuse: a misspelt
+positive value must not be noticed by looking at records. What guards against it is public. The grid file may
+declare the values of the label column, and a --positive that is not declared is refused before the table is
+opened. And each run says on stderr how labels are read and which command looks, before it reads any: in the
+same words for all tables. Refusals about cells that cannot be read are for the holder of the table; the
+classifier is what leaves.
 """
 
 from __future__ import annotations
@@ -176,14 +176,14 @@ def reading(label: str, positive: str, negative: str | None) -> str:
 
     Example:
         >>> print(reading("kind", "yes", None))
-        Labels: 'yes' in column 'kind' counts as +, every other value as -, occur what may. Nothing here checks
-        that 'yes' occurs, since an answer would tell of records: run 'geomdp inspect' for your own eyes first.
+        Labels: 'yes' in column 'kind' counts as +, every other value as -, whatever occurs.
+        Nothing checks here that 'yes' occurs: to say so would tell of records. See 'geomdp inspect' first.
     """
     named = "every other value as -" if negative is None else f"{negative!r} and every other value as -"
     return (
-        f"Labels: {positive!r} in column {label!r} counts as +, {named}, occur what may. Nothing here checks\n"
-        f"that {positive!r} occurs, since an answer would tell of records: run 'geomdp inspect' for your own "
-        "eyes first."
+        f"Labels: {positive!r} in column {label!r} counts as +, {named}, whatever occurs.\n"
+        f"Nothing checks here that {positive!r} occurs: to say so would tell of records. "
+        "See 'geomdp inspect' first."
     )
 
 

@@ -47,6 +47,9 @@ def factor(method: str, epsilon: Fraction, change: str) -> Fraction:
         epsilon: the relabelling's loss parameter L.
         change: "sample" (the labelled one) or "carrier".
 
+    Raises:
+        ArgumentError: unless ``method`` is one of :data:`METHODS` and ``change`` is "sample" or "carrier".
+
     Example:
         >>> [round(float(factor("label-boost", Fraction(1), c)), 3) for c in ("sample", "carrier")]
         [7.016, 4.0]
@@ -75,6 +78,10 @@ class Layout:
         initial: loss parameter of the relabelling of R_0 before the first oracle; None without it, and then
             the first oracle must be private on all inputs, not only on realizable ones.
         deltas: delta of each oracle; () stands for zeros.
+
+    Raises:
+        ArgumentError: on an unknown method, no component, lists of losses or deltas of another length, a loss
+            outside (0, 100], or a delta outside [0, 1).
 
     Example:
         >>> [b.name for b in blocks(Layout((Fraction(1, 2),) * 3, (Fraction(1, 2),) * 2))]
@@ -235,6 +242,10 @@ def allocate(
         m: k sample sizes, R_0's first.
         epsilon, delta: the guarantee for the whole run.
         name: which allocation.
+
+    Raises:
+        ArgumentError: on an unknown name, an epsilon or delta out of range, or sizes that are not one integer
+            >= 1 for each block.
 
     Example:
         >>> half = Fraction(1, 2)

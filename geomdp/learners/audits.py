@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.learners import step_audits
 from geomdp.learners.accounting import Allocation, Layout, Reservoir, blocks
 from geomdp.learners.carry_forward import CarryForwardLearner
 from geomdp.learners.classes.base import Component, Labelling, PrefixClass
@@ -99,6 +100,9 @@ CASES = {
     "carry-forward: LabelBoost twice, signs, reservoirs 1 + 2": Case(SIGNED, INITIAL, (1, 1), (1, 2)),
     "carry-forward: CarrierBoost, intervals, reservoirs 2 + 1": Case(INTERVALS, CARRIER, (2, 1), (2, 1)),
     "carry-forward: LabelBoost, intervals, reservoirs 1 + 2": Case(INTERVALS, LABEL, (1, 1), (1, 2)),
+    "carry-forward: CarrierBoost, exclusive or, reservoirs 1 + 2": Case(
+        step_audits.XOR, CARRIER, (1, 1), (1, 2)
+    ),
 }
 #: Reservoirs of three, and samples of two; minutes rather than seconds.
 LARGE = {
@@ -166,7 +170,11 @@ def audit(case: Case, view: View = release) -> Audit:
 
 
 def checks() -> Iterator[Check]:
-    """Yield the audits of whole runs; the accounting is not tight on tiny domains, so they are not either."""
+    """Yield the audits of single steps, then of whole runs.
+
+    The accounting is not tight on tiny domains, so whole runs are not either.
+    """
+    yield from step_audits.checks()
     for name, case in CASES.items():
         yield Check(
             name,
@@ -258,6 +266,7 @@ BUGS: tuple[tuple[str, str, Case, View], ...] = (
 
 def planted() -> Iterator[Check]:
     """Yield the planted bugs."""
+    yield from step_audits.planted()
     for name, what, case, view in BUGS:
         yield Check(
             name,

@@ -64,6 +64,10 @@ def objective_perturbation(
         rng: the generator.
         regulariser: Lambda, by default 1/n.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``regulariser`` is None
+            or a number > 0.
+
     Source: Chaudhuri, Monteleoni and Sarwate, JMLR 2011, Algorithm 2.
 
     Example:
@@ -122,6 +126,10 @@ def noisy_gradient_descent(
         steps: T.
         rate: the step length.
 
+    Raises:
+        ArgumentError: unless ``steps`` is an integer >= 1, ``epsilon`` is a number with 10^-6 <= epsilon <=
+            100 and ``delta`` is a finite number.
+
     Source: Bassily, Smith and Thakurta 2014; Balle and Wang 2018 for the Gaussian mechanism.
     """
     Z, labels = _scaled(X, y, radius)
@@ -144,6 +152,9 @@ def majority(X: Any, y: Any, epsilon: Any, rng: np.random.Generator) -> Simulate
     """Return the constant label with more records, by a count with Laplace noise: ideally epsilon-DP.
 
     The sum of the labels changes by at most 2.
+
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
 
     Example:
         >>> majority([[0], [1], [2]], [1, 1, 1], 50, np.random.default_rng(0)).weights
@@ -171,6 +182,9 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Return the largest mu, up to rounding, with gaussian_delta(mu, epsilon) <= delta.
+
+    Raises:
+        ArgumentError: unless ``delta`` is a number with 0 < delta < 1.
 
     Example:
         >>> mu = gaussian_mu(1.0, 1e-6)

@@ -54,6 +54,9 @@ def objective(size: int, cuts: Iterable[tuple[int, int]], start: int = 0) -> Blo
     Returns:
         The blocks; neighbouring blocks have unequal scores.
 
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 1.
+
     Example:
         >>> objective(10, [(4, 2), (7, -1), (4, -1), (12, 5)])
         (Block(first=0, last=3, score=0), Block(first=4, last=6, score=1), Block(first=7, last=9, score=0))
@@ -136,6 +139,9 @@ def exponential(blocks: Sequence[Block], epsilon: Fraction, sampler: Sampler) ->
     Returns:
         The rank.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+
     Source: McSherry and Talwar, FOCS 2007; the sampling by refinement is our own.
 
     Example:
@@ -154,7 +160,7 @@ def exponential(blocks: Sequence[Block], epsilon: Fraction, sampler: Sampler) ->
     u = sampler.uniform(1 << width)
     while True:
         low, high = _cumulative(blocks, loss, digits)
-        chosen = _decide(low, high, u, width)
+        chosen = holder(low, high, u, width)
         if chosen is not None:
             block = blocks[chosen]
             return block.first + sampler.uniform(block.size)
@@ -165,6 +171,9 @@ def exponential(blocks: Sequence[Block], epsilon: Fraction, sampler: Sampler) ->
 
 def exponential_law(blocks: Sequence[Block], epsilon: Fraction, bits: int = 128) -> list[Interval]:
     """Return enclosures of the probability of each block under :func:`exponential`.
+
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
 
     Example:
         >>> law = exponential_law([Block(0, 0, 0), Block(1, 1, 2)], Fraction(1))
@@ -184,10 +193,19 @@ def _shares(blocks: Blocks, epsilon: Fraction, decay: Decay) -> list[tuple[Block
     """Return each block with its probability in terms of a decay: a Fraction, or an enclosure."""
     top = max(block.score for block in blocks)
     weights: list[Any] = [decay(epsilon / 2 * (top - block.score)) * block.size for block in blocks]
-    whole = Interval.total(weights)
-    if whole.lo == whole.hi:
-        return [(block, weight / whole.lo) for block, weight in zip(blocks, weights, strict=True)]
-    return [(block, weight / whole) for block, weight in zip(blocks, weights, strict=True)]
+    return list(zip(blocks, shares(weights), strict=True))
+
+
+def shares(weights: Sequence[Any]) -> list[Any]:
+    """Return weights divided by their sum: Fractions where all are exact, enclosures otherwise.
+
+    Example:
+        >>> [str(share) for share in shares([Fraction(1), Fraction(3)])]
+        ['1/4', '3/4']
+    """
+    whole = Interval.total(list(weights))
+    total: Any = whole.lo if whole.lo == whole.hi else whole
+    return [weight / total for weight in weights]
 
 
 def exponential_excess(size: int, epsilon: Fraction, beta: Fraction) -> int:
@@ -196,6 +214,10 @@ def exponential_excess(size: int, epsilon: Fraction, beta: Fraction) -> int:
     Utility of :func:`exponential` on a domain of this size: the score drawn is at least max - E + 1, hence at
     least max - E, with probability >= 1 - beta: fewer than `size` elements are E or more below the best one,
     each at most exp(-epsilon E/2) as likely as it.
+
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 1, ``epsilon`` is a number with 10^-6 <= epsilon <=
+            100 and ``beta`` is a Fraction with 0 < beta < 1.
 
     Example:
         >>> exponential_excess(2**66, Fraction(1), Fraction(1, 20))
@@ -250,8 +272,17 @@ def _cumulative(blocks: Blocks, epsilon: Fraction, digits: int) -> tuple[list[in
     return list(accumulate(low, initial=0)), list(accumulate(high, initial=0))
 
 
-def _decide(low: list[int], high: list[int], u: int, width: int) -> int | None:
-    """Return the block that holds U, known to lie in [u, u + 1) / 2^width, or None while that is open."""
+def holder(low: Sequence[int], high: Sequence[int], u: int, width: int) -> int | None:
+    """Return which of some shares of a total holds U, known to lie in [u, u + 1) / 2^width; None while open.
+
+    Args:
+        low, high: enclosures of the cumulative sums of the shares, from 0 to the total: one more than shares.
+        u, width: the digits of U that are known.
+
+    Example: two shares of 3 to 5 each; U = 1/2 may be in either, U = 0 is in the first.
+        >>> holder([0, 3, 6], [0, 5, 10], 4, 3), holder([0, 3, 6], [0, 5, 10], 0, 3)
+        (None, 0)
+    """
     bottom, top = u * low[-1], (u + 1) * high[-1]
     first, last = 0, len(low) - 1  # bisect: the block is in [first, last)
     while last - first > 1:

@@ -120,6 +120,7 @@ class CarryForwardLearner:
         oracles: k component oracles; by default :class:`CompletionOracle` at the layout's losses.
         shuffle: split rows in uniform random order rather than as they stand.
         strict: raise failures of oracles and relabellings.
+        progress: told the fraction of the components chosen.
 
     Raises:
         ArgumentError: when plan, class and oracles do not fit each other.

@@ -110,6 +110,9 @@ class CompletionOracle:
     Utility. On a realizable state the best score is the sample's size m, and with probability 1 - beta the
     component drawn has a completion with at most (2/epsilon) ln(size/beta) disagreements.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+
     Example:
         >>> from geomdp.learners.classes.threshold import thresholds
         >>> from geomdp.learners.domains import Integers
@@ -258,7 +261,11 @@ class FiniteClass:
         return len(self.domains)
 
     def extend(self, y: Component) -> FiniteClass:
-        """Return the class with one more component fixed."""
+        """Return the class with one more component y fixed.
+
+        Raises:
+            ArgumentError: when the hypothesis is complete already.
+        """
         if len(self.prefix) == self.k:
             raise ArgumentError("y", "a component of an incomplete hypothesis", "one beyond the last")
         return FiniteClass(self.domains, self.rule, self.features, (*self.prefix, y))
@@ -268,7 +275,7 @@ class FiniteClass:
         return self.domains[len(self.prefix)]
 
     def component(self, index: int) -> Component:
-        """Return the component of a rank."""
+        """Return the component whose rank in its domain is the index."""
         return self.domain().value(index)
 
     def hypotheses(self) -> list[tuple[Component, ...]]:
@@ -278,7 +285,9 @@ class FiniteClass:
         return [(*self.prefix, *tail) for tail in product(*lists)]
 
     def admit(self, m: Sequence[int], method: str, *, initial: bool) -> None:
-        """Refuse a run whose samples are too large to list; decided from their public sizes.
+        """Refuse a run whose samples are too large to list; decided from their public sizes m.
+
+        The relabelling `method`, and whether R_0 is relabelled (`initial`), make no difference.
 
         Raises:
             CapacityError: when hypotheses times rows exceed a million in some round.
@@ -290,7 +299,7 @@ class FiniteClass:
                 self._check_listed(i + 1, size + m[i + 1])
 
     def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
-        """Return the labels of a complete hypothesis."""
+        """Return the labels of the complete hypothesis coords on the rows X, (n, features) integers."""
         table = self._table(X)
         return np.asarray(self.rule(coords, table), dtype=np.int8)  # type: ignore[arg-type]
 
@@ -300,23 +309,32 @@ class FiniteClass:
         return min(members, 1 << m) if m < members.bit_length() else members
 
     def objective(self, X: NDArray[Any], y: NDArray[Any]) -> Blocks:
-        """Return the best agreement over all completions of each next component; of sensitivity one."""
+        """Return the best agreement over all completions of each next component; of sensitivity one.
+
+        The records are X, (n, features) integers, with (n,) labels y; a row with y = 0 agrees with none.
+        """
         labels, wanted = self._labels(X), np.array(check_labels(y, len(np.asarray(X)), zero=True))
         best = (labels == wanted).sum(axis=1).reshape(self.domain().size, -1).max(axis=1).tolist()
         steps = [(i + 1, b - a) for i, (a, b) in enumerate(pairwise(best))]
         return objective(self.domain().size, steps, best[0])
 
     def labelings(self, X: NDArray[Any], y: NDArray[Any] | None = None) -> ListedSurvey:
-        """Return all labellings of the rows, scored by agreement with the rows that have y != 0."""
+        """Return all labellings of the rows, scored by agreement with the rows that have y != 0.
+
+        The rows are X, (n, features) integers, with (n,) labels y; without y all scores are 0.
+        """
         wanted = np.zeros(len(np.asarray(X)), int) if y is None else np.asarray(y)
         return self._survey(X, wanted, np.ones(len(wanted), bool))
 
     def carrier_labelings(self, X: NDArray[Any], y: NDArray[Any]) -> ListedSurvey:
-        """Return all labellings of the rows with y = 0, scored by the best agreement with the others."""
+        """Return all labellings of the rows with y = 0, scored by the best agreement with the others.
+
+        The rows are X, (n, features) integers, with (n,) labels y in -1, 0, +1.
+        """
         return self._survey(X, np.asarray(y), np.asarray(y) == 0)
 
     def realizes(self, X: NDArray[Any], y: NDArray[Any]) -> tuple[Component, ...] | None:
-        """Return the first hypothesis with these labels, or None."""
+        """Return the first hypothesis with labels y, (n,), on the rows X, (n, features), or None."""
         match = (self._labels(X) == np.asarray(y)).all(axis=1)
         return self.hypotheses()[int(match.argmax())] if match.any() else None
 

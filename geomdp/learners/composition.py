@@ -66,6 +66,9 @@ class Loss:
         ratio: exp(epsilon), >= 1.
         delta: in [0, 1].
 
+    Raises:
+        ArgumentError: unless ratio >= 1 and delta >= 0.
+
     Example:
         >>> Loss(Fraction(4)).subsampled(Fraction(1, 30))
         Loss(ratio=Fraction(11, 10), delta=Fraction(0, 1))
@@ -130,6 +133,9 @@ def composed_delta(parts: Sequence[tuple[LazyResponse, int]], epsilon: Fraction)
         parts: pairs (law, number of uses); few different laws, any number of uses.
         epsilon: >= 0.
 
+    Raises:
+        ArgumentError: unless ``uses`` is an integer >= 1.
+
     Example:
         >>> one = lazy_response(Loss(Fraction(3)))
         >>> composed_delta([(one, 1)], Fraction(0)) >= Fraction(1, 2)  # (3 - 1) / (1 + 3)
@@ -155,6 +161,9 @@ def composed_delta(parts: Sequence[tuple[LazyResponse, int]], epsilon: Fraction)
 
 def composed_epsilon(parts: Sequence[tuple[LazyResponse, int]], delta: Fraction) -> Fraction:
     """Return the least multiple of 2^-20, up to rounding, at which the composition has at most this delta.
+
+    Raises:
+        ArgumentError: when ``delta`` is less than the sum of the blocks' deltas.
 
     Example:
         >>> parts = [(lazy_response(Loss(Fraction(40)), Fraction(1, 50)), 3)]

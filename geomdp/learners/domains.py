@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, floor
+from math import ceil, floor, lcm
 from typing import Protocol
 
 from geomdp.core.errors import ArgumentError, check_integer
@@ -33,6 +33,12 @@ class OrderedDomain(Protocol):
 class Integers:
     """The integers lo, lo + 1, ..., hi.
 
+    Args:
+        lo, hi: the ends, integers with lo <= hi.
+
+    Raises:
+        ArgumentError: unless lo <= hi are integers.
+
     Example:
         >>> D = Integers(-2, 5)
         >>> D.size, D.value(0), D.first_at_least(Fraction(1, 2)), D.first_above(Fraction(1))
@@ -53,7 +59,11 @@ class Integers:
         return self.hi - self.lo + 1
 
     def value(self, index: int) -> Fraction:
-        """Return the element of a rank."""
+        """Return the element of a rank.
+
+        Raises:
+            ArgumentError: unless ``index`` is an integer with 0 <= index <= size - 1.
+        """
         return Fraction(self.lo + check_integer("index", index, 0, self.size - 1))
 
     def first_at_least(self, x: Fraction) -> int:
@@ -68,6 +78,9 @@ class Integers:
 @dataclass(frozen=True)
 class Dyadic:
     """The multiples of 2^-bits in [-radius, radius].
+
+    Raises:
+        ArgumentError: unless ``radius`` is an integer >= 1 and ``bits`` is an integer with 0 <= bits <= 10^6.
 
     Example:
         >>> D = Dyadic(radius=1, bits=2)
@@ -88,7 +101,11 @@ class Dyadic:
         return (self.radius << self.bits + 1) + 1
 
     def value(self, index: int) -> Fraction:
-        """Return the element of a rank."""
+        """Return the element of a rank.
+
+        Raises:
+            ArgumentError: unless ``index`` is an integer with 0 <= index <= size - 1.
+        """
         check_integer("index", index, 0, self.size - 1)
         return Fraction(index - (self.radius << self.bits), 1 << self.bits)
 
@@ -127,7 +144,11 @@ class Beyond:
         return self.inner.value(self.inner.size - 1) + 1
 
     def value(self, index: int) -> Fraction:
-        """Return the element of a rank."""
+        """Return the element of a rank.
+
+        Raises:
+            ArgumentError: unless ``index`` is an integer with 0 <= index <= inner.size.
+        """
         check_integer("index", index, 0, self.inner.size)
         return self.last if index == self.inner.size else self.inner.value(index)
 
@@ -146,6 +167,9 @@ class Explicit:
     Args:
         values: rationals, in any order; repeated ones count once.
 
+    Raises:
+        ArgumentError: when ``values`` is empty.
+
     Example:
         >>> D = Explicit([3, 1, Fraction(1, 2), 1])
         >>> D.size, D.value(0), D.first_above(Fraction(1))
@@ -163,7 +187,11 @@ class Explicit:
         return len(self.values)
 
     def value(self, index: int) -> Fraction:
-        """Return the element of a rank."""
+        """Return the element of a rank.
+
+        Raises:
+            ArgumentError: unless ``index`` is an integer with 0 <= index <= size - 1.
+        """
         return self.values[check_integer("index", index, 0, self.size - 1)]
 
     def first_at_least(self, x: Fraction) -> int:
@@ -192,6 +220,9 @@ class FractionPairs:
     with s/t < x are those below ceil(x t), and such sums of rounded multiples are evaluated by Euclid's
     algorithm (:func:`floor_sum`) in as many steps as the numbers have digits. Ranks follow the value; pairs
     of equal value are neighbours.
+
+    Raises:
+        ArgumentError: unless ``numerators`` is an integer >= 1 and ``denominators`` is an integer >= 1.
 
     Source: the coordinate domains of "Private Component-by-Component Learning", appendix on halfspaces, with
     pairs in place of distinct quotients; the bounds on size there count pairs as well.
@@ -237,6 +268,9 @@ class FractionPairs:
         """Return the value of the pair of a rank: the one quotient x with as many pairs below it.
 
         Bisection with dyadic cuts until a single quotient of denominator <= T can lie between them.
+
+        Raises:
+            ArgumentError: unless ``index`` is an integer with 0 <= index <= size - 1.
         """
         check_integer("index", index, 0, self.size - 1)
         low, high, shift = -self.numerators - 1, self.numerators, 0  # low/2^shift < x <= high/2^shift
@@ -249,6 +283,51 @@ class FractionPairs:
                 else:
                     low = middle
         return _simplest_above(Fraction(low, 1 << shift), Fraction(high, 1 << shift))
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The elements of a domain, each divided by a positive integer: what a prefix makes of the next domain.
+
+    Args:
+        inner: the domain whose elements are divided.
+        divisor: >= 1.
+
+    Raises:
+        ArgumentError: unless ``divisor`` is an integer >= 1.
+
+    Example:
+        >>> D = Divided(Integers(-1, 1)).after([Fraction(1, 2), Fraction(5, 3)])
+        >>> [str(D.value(i)) for i in range(D.size)], D.first_above(Fraction(0))
+        (['-1/6', '0', '1/6'], 2)
+    """
+
+    inner: OrderedDomain
+    divisor: int = 1
+
+    def __post_init__(self) -> None:
+        check_integer("divisor", self.divisor, 1)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.inner.size
+
+    def after(self, chosen: Iterable[Fraction]) -> Divided:
+        """Return the domain for a coordinate that follows these: divided by their common denominator."""
+        return Divided(self.inner, lcm(*(value.denominator for value in chosen)))
+
+    def value(self, index: int) -> Fraction:
+        """Return the element of a rank."""
+        return self.inner.value(index) / self.divisor
+
+    def first_at_least(self, x: Fraction) -> int:
+        """Return the number of elements below x."""
+        return self.inner.first_at_least(x * self.divisor)
+
+    def first_above(self, x: Fraction) -> int:
+        """Return the number of elements <= x."""
+        return self.inner.first_above(x * self.divisor)
 
 
 def floor_sum(n: int, m: int, a: int, b: int) -> int:

@@ -193,12 +193,12 @@ def _refuted(n: int, packed: int, rate: float, beta: float, epsilon: float) -> b
     """Return whether some t shows that n records are too few."""
     if packed < 2:
         return False
-    for t in range(math.floor(n * rate), n + 1):
+    first, last = math.floor(n * rate), min(n, math.floor(math.log(packed) / epsilon))
+    step = 1 if last - first < 500 else (last - first) // 50  # any t shows it
+    for t in range(first, last + 1, step):
         # P(Bin(n, rate) > t) = P(Bin(n, 1 - rate) <= n - t - 1)
         above = 0.0 if t >= n else math.exp(log_binomial_tail(n - t - 1, n, 1 - rate)) if rate < 1 else 1.0
         rest = 1 - beta - above
         if rest > 0 and math.log(packed) - epsilon * t + math.log(rest) > 1e-9:
             return True
-        if math.log(packed) < epsilon * t:
-            return False
     return False

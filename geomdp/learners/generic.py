@@ -15,12 +15,10 @@ from fractions import Fraction
 from geomdp.core.errors import ArgumentError, CapacityError, check_beta, check_integer
 from geomdp.learners.blocks import exponential_excess
 from geomdp.learners.exponential import check_capacity
-from geomdp.learners.grids import HalfspaceGrid, default_grid
+from geomdp.learners.grids import MOST_FEATURES, HalfspaceGrid, default_grid
 from geomdp.learners.growth import Profile, composition_profile, halfspace_profile
 from geomdp.learners.plane import PlaneGrid
 
-#: Most features, by the size of the cube of directions.
-MOST_FEATURES = 8
 _PLANE_RADIUS = 2**17
 _LINE_RADIUS = 2**22
 #: Rows of a plane that are taken where fewer suffice, and the most that are ever taken: time is quadratic.
@@ -132,7 +130,12 @@ def least_rows(profile: Profile, size: int, goal: Goal) -> int:
 
     if goal.alpha is None:
         raise ArgumentError("alpha", "the error to certify, such as 0.1", "None")
-    return _selected(profile, size, goal.epsilon, check_beta(goal.alpha, "alpha"), goal.beta)
+    try:
+        return _selected(profile, size, goal.epsilon, check_beta(goal.alpha, "alpha"), goal.beta)
+    except OverflowError:
+        raise ArgumentError(
+            "alpha", "an error that fewer than 2^50 records can certify", "a smaller one"
+        ) from None
 
 
 def _certified(profile: Profile, size: int, n: int, goal: Goal) -> str:

@@ -13,6 +13,8 @@ from geomdp.core.classifier import Halfspace
 from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon, check_integer
 from geomdp.learners.blocks import exponential_excess
 
+#: Most features, by the size of the cube of directions.
+MOST_FEATURES = 8
 _MOST = 5_000_000  # directions, or offsets of either sign
 
 
@@ -24,6 +26,10 @@ class HalfspaceGrid:
         directions: (J, r) integers, one of each pair +-u.
         steps: (J,) positive integers.
         offsets: (m,) integers in strictly ascending order.
+
+    Raises:
+        ArgumentError: unless ``directions`` are (J, r) integers, J >= 1, without a zero row, ``steps`` one
+            positive integer for each of them, and ``offsets`` integers in strictly ascending order.
 
     Example:
         >>> grid = HalfspaceGrid.uniform(2, radius=8, levels=2)
@@ -66,8 +72,10 @@ class HalfspaceGrid:
 
         Raises:
             CapacityError: when the grid is too large to list.
+            ArgumentError: unless 1 <= features <= 8, 1 <= radius <= 2^40, 1 <= levels <= 2^12 and 1 <= parts
+                are integers.
         """
-        check_integer("features", features, 1, 8)
+        check_integer("features", features, 1, MOST_FEATURES)
         check_integer("radius", radius, 1, 2**40)
         check_integer("levels", levels, 1, 2**12)
         many = ((2 * levels + 1) ** features - (2 * levels - 1) ** features) // 2
@@ -100,6 +108,10 @@ class HalfspaceGrid:
             features: 1 or 2.
             radius: coordinates are integers in [-radius, radius].
             bits: 1 to 8.
+
+        Raises:
+            ArgumentError: unless ``features`` is 1 or 2, ``bits`` an integer with 1 <= bits <= 8, and
+                ``radius`` one with 1 <= radius <= 2^26 (2^50 for one feature).
 
         Example:
             >>> grid = HalfspaceGrid.scales(2, 2**16)
@@ -146,7 +158,11 @@ class HalfspaceGrid:
         return Halfspace((*(int(v) for v in u), -bound))
 
     def excess(self, epsilon: Fraction, beta: Fraction) -> int:
-        """Return E: with probability >= 1 - beta the member drawn has more than max - E correct records."""
+        """Return E: with probability >= 1 - beta the member drawn has more than max - E correct records.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        """
         return exponential_excess(self.size, check_epsilon(epsilon), beta)
 
 

@@ -74,6 +74,11 @@ class Profile:
         growth: (i, M) -> a bound on the labellings of M points once i components are fixed.
         vc: the VC dimension of the class.
         members: an upper bound on the number of different hypotheses on the public domain.
+
+    Example:
+        >>> profile = Profile("rectangles", (6,) * 4, lambda i, m: (m + 1) ** (4 - i), 4, 6**4)
+        >>> profile.growth(4, 100), profile.members
+        (1, 1296)
     """
 
     name: str
@@ -96,6 +101,9 @@ def halfspace_profile(d: int, radius: int, *, merged: bool = True) -> Profile:
         radius: the grid's radius.
         merged: whether the sign w and the first coefficient are chosen together, as one component.
 
+    Raises:
+        ArgumentError: unless ``d`` is an integer >= 1 and ``radius`` is an integer >= 1.
+
     Example:
         >>> p = halfspace_profile(2, 512)
         >>> p.k, [size.bit_length() for size in p.sizes], p.growth(1, 10)
@@ -117,6 +125,9 @@ def halfspace_profile(d: int, radius: int, *, merged: bool = True) -> Profile:
 
 def composition_profile(k: int, size: int) -> Profile:
     """Return the profile of Boolean compositions of k thresholds on a domain of `size` values.
+
+    Raises:
+        ArgumentError: unless ``k`` is an integer >= 1 and ``size`` is an integer >= 1.
 
     Example:
         >>> composition_profile(2, 1023).sizes
@@ -150,6 +161,9 @@ def coordinate_domains(d: int, radius: int) -> tuple[Dyadic, ...]:
     * two different ends with denominators p, p' are at least 2^-q/(p p') apart; where p = p' it is 2^-q/p. In
       either case the distance exceeds 2^-q' with 2^q' >= 2^q (H_r X^r)^2 (one more digit where that is 2^q),
       so that a multiple of 2^-q' lies strictly between.
+
+    Raises:
+        ArgumentError: unless ``d`` is an integer >= 1 and ``radius`` is an integer >= 1.
 
     Example:
         >>> [(D.radius, D.bits) for D in coordinate_domains(2, 512)]

@@ -73,6 +73,9 @@ def partition(n: int, allocation: Allocation, sampler: Sampler | None) -> Partit
         sampler: source of a uniform permutation, for tables in an order that means something; None keeps
             the rows as they are.
 
+    Raises:
+        ArgumentError: when there are fewer records than the allocation needs.
+
     Example:
         >>> from fractions import Fraction
         >>> a = Allocation("fresh", (Reservoir(2, ("R0",)), Reservoir(3, ("T1",))), Fraction(1), Fraction(0))
@@ -95,6 +98,9 @@ def draw(rows: Sequence[int], m: int, sampler: Sampler, *, whole: bool = False) 
 
     All rows are returned as they are where m is their number, for then the subset is no choice; `whole` asks
     for the order all the same.
+
+    Raises:
+        ArgumentError: unless ``m`` is an integer between 0 and the size of the pool.
 
     Example:
         >>> from geomdp.privacy.sampler import SimSampler

@@ -105,6 +105,7 @@ def validated(
     initial: bool = False,
     m: Sequence[int] | None = None,
     reservoirs: str = "best",
+    most: Sequence[int] | None = None,
 ) -> RunPlan:
     """Return losses and sample sizes that make a bound on the run's disagreements small at this n.
 
@@ -117,11 +118,15 @@ def validated(
     Args:
         profile: domain sizes and growth of the class.
         n: number of records.
-        epsilon, delta: the guarantee.
+        epsilon, delta: the privacy guarantee of the run.
         method: "carrier-boost" or "label-boost".
         initial: whether R_0 is relabelled first.
         m: the user's own sample sizes, k of them.
         reservoirs: "best", "fresh" or "alternating".
+        most: the largest sample sizes that the class handles, for sizes that are not the user's own.
+
+    Returns:
+        The plan; :class:`geomdp.learners.carry_forward.CarryForwardLearner` runs it.
 
     Raises:
         ArgumentError: when n is too small for the sizes asked for, or for one record in each sample.
@@ -146,7 +151,10 @@ def validated(
         )
 
     def sized(scale: float) -> tuple[int, ...]:
-        return tuple(max(1, int(scale * weight)) for weight in weights)
+        limits = most or (n,) * profile.k
+        return tuple(
+            max(1, min(int(scale * weight), limit)) for weight, limit in zip(weights, limits, strict=True)
+        )
 
     def need(scale: float) -> int:
         return allocate(layout, sized(scale), epsilon, delta, reservoirs).n
@@ -242,7 +250,12 @@ def rigorous(
         loss = check_epsilon(epsilon), Fraction(delta)
         return calibrate(profile, *loss, rate, failure, method=method, initial=initial)
 
-    made = at(rate)
+    try:
+        made = at(rate)
+    except OverflowError:
+        raise ArgumentError(
+            "alpha", "an error that fewer than 2^50 records can certify", "a smaller one"
+        ) from None
     if n < made.allocation.n:
         raise ArgumentError(
             "n",

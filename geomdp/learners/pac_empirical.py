@@ -49,6 +49,9 @@ def empirical_loss(m: int, M: int, loss: Loss) -> Loss:
         M: number of records, >= 2.
         loss: of the learner.
 
+    Raises:
+        ArgumentError: unless ``m`` is an integer >= 1 and ``M`` is an integer >= 2.
+
     Example: nine times as many records as draws cost a quarter of the loss.
         >>> one = Loss(exp_upper(Fraction(1)))
         >>> round(empirical_loss(100, 236, one).epsilon, 3), round(empirical_loss(100, 900, one).epsilon, 3)
@@ -71,6 +74,10 @@ def least_records(m: int, epsilon: Fraction) -> int:
     """Return the least M, up to the rounding of exp, at which m draws keep a pure learner's epsilon.
 
     (M - 1 + e^eps) <= e^(eps/m) (M - 1 + e^-eps), linear in M.
+
+    Raises:
+        ArgumentError: unless ``m`` is an integer >= 1 and ``epsilon`` is a number with 10^-6 <= epsilon <=
+            100.
 
     Example:
         >>> M = least_records(1000, Fraction(1))
@@ -134,7 +141,11 @@ class EmpiricalLearner:
         return empirical_loss(self.m, self.M, self.inner.loss)
 
     def learn(self, X: NDArray[Any], y: Labels, sampler: Sampler) -> Component:
-        """Return the learner's component on m uniform draws of the rows."""
+        """Return the learner's component on m uniform draws of the rows.
+
+        Raises:
+            ArgumentError: unless ``X`` has M rows.
+        """
         if len(X) != self.M:
             raise ArgumentError("X", f"an array of {self.M} rows", f"{len(X)} rows")
         rows = [sampler.uniform(self.M) for _ in range(self.m)]

@@ -5,11 +5,20 @@
 
 Rescaled by Delta', records are integers again, of many digits: the coordinate domains then have hundreds of
 bits in one feature and thousands in two. The half-open constraints that the classes here use make the
-perturbation unnecessary; this is the faithful version, for comparison.
+perturbation unnecessary; this is the faithful version, for comparison
+(``PrivateHalfspaceLearner(position="perturbed")``).
 
-Proof note (privacy). Each record is mapped by independent noise that no other record influences. With the
-same noise on corresponding records, neighbours stay neighbours; so a learner that is (epsilon, delta)-DP on
-perturbed records is so on the records.
+Proof note (privacy). Precondition: a learner that is (epsilon, delta)-DP for the replacement of a record, and
+noise that is independent from record to record and of a law that depends on n and public numbers only. Given
+all noise, perturbed records of neighbours are neighbours: the same noise is added to corresponding records,
+and the replaced one is perturbed by itself. So the learner's laws on them are within (epsilon, delta), for
+every value of the noise; both runs average over the same noise. Conclusion: (epsilon, delta)-DP, whether the
+noise is secret or public. It costs no budget.
+
+Labels. Two sides of a halfspace of the grid can be separated with a margin of 1/X', and each coordinate moves
+by at most Delta / Delta' <= 1 / (2 X' sqrt d), a record thus by at most half the margin. So perturbed records
+are as realizable as they were, with certainty; general position holds with probability 1 - beta only, and the
+learners here need none.
 
 Source: "Private Component-by-Component Learning", Appendix C (Definition C.5 to Corollary C.11); X' is from
 Kaplan, Mansour, Stemmer and Tsfadia, "Private Learning of Halfspaces".
@@ -18,7 +27,8 @@ Kaplan, Mansour, Stemmer and Tsfadia, "Private Learning of Halfspaces".
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -26,9 +36,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.core.classifier import Halfspace
 from geomdp.core.errors import CapacityError, check_beta, check_integer
 from geomdp.learners.classes.base import check_rows
-from geomdp.learners.domains import FractionPairs
+from geomdp.learners.domains import Divided, FractionPairs
+from geomdp.learners.growth import Profile, halfspace_profile
+from geomdp.learners.records import halfspace_of
 from geomdp.privacy.sampler import Sampler
 
 _CHECKED = 200_000  # subsets that a check of general position visits
@@ -43,6 +56,10 @@ class Perturbation:
         radius: X.
         n: number of records.
         beta: probability that the records are not in general position afterwards.
+
+    Raises:
+        ArgumentError: unless ``d`` is an integer with 1 <= d <= 3, ``radius`` is an integer >= 1, ``n`` is an
+            integer >= 1 and ``beta`` is a number with 0 < beta < 1.
 
     Example:
         >>> moved = Perturbation(1, 512, 1000, Fraction(1, 20))
@@ -99,11 +116,20 @@ class Perturbation:
                 moved[i, j] = x * scale + sampler.uniform(width) - self.spread
         return moved
 
-    def domains(self) -> tuple[FractionPairs, ...]:
-        """Return the paper's coordinate domains on the rescaled grid, of the sizes of Definition C.3.
+    def domains(self) -> tuple[Divided, ...]:
+        """Return coordinate domains on the rescaled grid: quotients s/t, divided by what was chosen before.
 
-        Coordinate i has numerators up to (d d!)^i R^(d i) and denominators up to d! R^d. After a coordinate
-        with denominator t the paper divides the next domain's elements by t; its size stays.
+        Coordinate i takes s/(t q), |s| <= 2 S_i and 1 <= t <= 2 T, where S_i = (d d!)^i R^(d i) and
+        T = d! R^d are the bounds of Definition C.3, and q is the common denominator of the coordinates
+        before it.
+
+        A value that fits is offered in every realizable state, d <= 3. The values of a_i that can be
+        completed form an interval; a finite end of it is N/(q P), determinants of order r <= d - i + 1 by
+        Cramer's rule, |P| <= r! R^r <= T. One column of N is q (w - sum a_l x_l), of size at most
+        B_i = (2 T)^(i-1) + R sum_{l<i} (2 T)^(i-1-l) 2 S_l, so |N| <= r! R^(r-1) B_i: that is at most 2 R for
+        d = 2, i = 1, then 12 R^3; for d = 3 at most 6 R^2, 96 R^5 and 1224 R^7; in each case at most S_i.
+        Strictly between two ends lies (N + N')/(q (P + P')), which is why the bounds are doubled; beyond a
+        single one a multiple of 1/q.
 
         Example:
             >>> moved = Perturbation(2, 512, 10**9, Fraction(1, 20))
@@ -112,7 +138,44 @@ class Perturbation:
         """
         d, R = self.d, self.scaled_radius
         top = math.factorial(d) * R**d
-        return tuple(FractionPairs((d * math.factorial(d)) ** i * R ** (d * i), top) for i in range(1, d + 1))
+        each = (2 * (d * math.factorial(d)) ** i * R ** (d * i) for i in range(1, d + 1))
+        return tuple(Divided(FractionPairs(numerators, 2 * top)) for numerators in each)
+
+    def profile(self, *, merged: bool = True) -> Profile:
+        """Return what sample sizes depend on: the classes' growth, and the sizes of these domains.
+
+        Example:
+            >>> moved = Perturbation(1, 8, 100, Fraction(1, 20))
+            >>> moved.profile().sizes == (2 * moved.domains()[0].size,)
+            True
+        """
+        base = halfspace_profile(self.d, self.radius, merged=merged)
+        sizes = [domain.size for domain in self.domains()]
+        return replace(base, sizes=(2 * sizes[0], *sizes[1:]) if merged else (2, *sizes))
+
+    def classifier(self, components: Sequence[Any]) -> Halfspace:
+        """Return a halfspace of perturbed, rescaled records as one of the records as they were.
+
+        Its error there is at most twice the error on perturbed records. For the noise s is as likely as -s,
+        and a halfspace and its complement are convex: on whichever side x is, x + s or x - s is there, too.
+        So x + s gets the label of x with probability at least 1/2, for every x.
+
+        Args:
+            components: w and a, or (w, a_1) and the other coefficients, on the rescaled grid.
+
+        Returns:
+            Homogeneous integer weights, the bias last.
+
+        Example:
+            >>> moved = Perturbation(1, 8, 100, Fraction(1, 20))
+            >>> h = moved.classifier([(Fraction(1), Fraction(1, 3 * moved.resolution))])
+            >>> h.weights  # x >= 3
+            (1, -3)
+        """
+        *a, bias = halfspace_of(components).weights
+        weights = [self.resolution * v for v in a]
+        divisor = math.gcd(*weights, bias) or 1
+        return Halfspace(tuple(v // divisor for v in (*weights, bias)))
 
 
 def in_general_position(X: Any) -> bool:

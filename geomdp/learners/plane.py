@@ -50,6 +50,10 @@ class PlaneGrid:
         radius: X; points lie in [-X, X]^2.
         bits: q.
 
+    Raises:
+        ArgumentError: unless ``radius`` is an integer with 1 <= radius <= 2^17 and ``bits`` is an integer
+            with 0 <= bits <= 36.
+
     Example:
         >>> grid = PlaneGrid.complete(512)
         >>> grid.bits, grid.size.bit_length(), grid.is_complete
@@ -65,7 +69,11 @@ class PlaneGrid:
 
     @classmethod
     def complete(cls, radius: int) -> PlaneGrid:
-        """Return the coarsest grid that holds every labelling of [-radius, radius]^2 by a halfplane."""
+        """Return the coarsest grid that holds every labelling of [-radius, radius]^2 by a halfplane.
+
+        Raises:
+            ArgumentError: unless ``radius`` is an integer with 1 <= radius <= 2^17.
+        """
         return cls(radius, (4 * check_integer("radius", radius, 1, 2**17) ** 2 - 1).bit_length())
 
     @property
@@ -93,7 +101,11 @@ class PlaneGrid:
         return Halfspace((weights[0], weights[1], -offset))
 
     def excess(self, epsilon: Fraction, beta: Fraction) -> int:
-        """Return E: with probability >= 1 - beta the member drawn has more than max - E correct records."""
+        """Return E: with probability >= 1 - beta the member drawn has more than max - E correct records.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        """
         return exponential_excess(self.size, check_epsilon(epsilon), beta)
 
 
@@ -115,6 +127,9 @@ def exponential_plane(
         epsilon: the privacy loss.
         sampler: the source of randomness; the secure one for a release.
         progress: called with the fraction done.
+
+    Raises:
+        ArgumentError: unless ``points`` is an (n, 2) array and 10^-6 <= epsilon <= 100.
 
     Example:
         >>> from geomdp.privacy.sampler import SimSampler

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, check_beta, check_choice, check_epsilon, check_fraction
+from geomdp.core.errors import (
+    ArgumentError,
+    CapacityError,
+    check_beta,
+    check_choice,
+    check_epsilon,
+    check_fraction,
+    check_integer,
+    describe,
+)
 from geomdp.learners import calibration, stated
 from geomdp.learners.accounting import Allocation, Layout
 from geomdp.learners.blocks import exponential_excess
+from geomdp.learners.classes.base import Limited
+from geomdp.learners.classes.boolean import MOST, Boolean
+from geomdp.learners.classes.halfspace import Halfspaces
+from geomdp.learners.domains import Integers
 from geomdp.learners.generalisation import (
     finite_class_size,
     least_pure_proper,
@@ -21,6 +35,10 @@ from geomdp.learners.growth import Profile, composition_profile, halfspace_profi
 from geomdp.learners.interior import interior_run
 from geomdp.learners.plane import PlaneGrid
 
+#: What is planned within a minute (bits of a radius or size, features), and where floats still guide.
+_BITS, _MOST_FEATURES = 20_000, 12
+_LEAST_CHANCE, _LEAST_ERROR = Fraction(1, 10**60), Fraction(1, 10**9)
+_LEAST_LOSS = Fraction(1, 10**5)
 CLASSES = ("halfspaces", "thresholds", "intervals", "compositions")
 
 
@@ -35,7 +53,7 @@ class Row:
             "baseline".
         rests_on: what the number rests on, in a sentence.
         pure: whether the guarantee is epsilon-DP with delta = 0.
-        runs: whether a learner of this package carries the guarantee out.
+        runs: whether a learner of this package carries the guarantee out, at these sample sizes.
         m: sizes of the samples, for component-by-component methods.
         layout: their privacy parameters.
         allocation: their reservoirs.
@@ -92,9 +110,10 @@ class LearningPlan:
 
     @property
     def best(self) -> Row:
-        """The rigorous row with the fewest records, of those that run."""
-        rigorous = [row for row in self.rows if row.kind == "rigorous" and row.runs and row.n is not None]
-        return min(rigorous, key=lambda row: row.n or 0)
+        """The rigorous row with the fewest records: of those that run, or of all where none does."""
+        rigorous = [row for row in self.rows if row.kind == "rigorous" and row.n is not None]
+        running = [row for row in rigorous if row.runs]
+        return min(running or rigorous, key=lambda row: row.n or 0)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -124,8 +143,8 @@ def learning_plan(
     Args:
         cls: "halfspaces" (d features in [-radius, radius]), "thresholds", "intervals" or "compositions" of k
             thresholds under any Boolean function, on a domain of `size` values.
-        d: number of features.
-        k: number of thresholds.
+        d: number of features, at most 12.
+        k: number of thresholds of compositions, at most 6; 2 by default.
         epsilon, delta: the privacy guarantee; delta = 0 for pure privacy.
         alpha, beta: error and failure probability.
         radius: the halfspaces' grid.
@@ -135,6 +154,12 @@ def learning_plan(
     Returns:
         The plan; each row says what its number rests on.
 
+    Raises:
+        ArgumentError: on a class that is none of :data:`CLASSES`, on numbers that make no sense, belong to
+            another class, or are too small for the arithmetic (the message says which).
+        CapacityError: when a radius or size has more than 20,000 bits, or when no method needs fewer than
+            2^50 records.
+
     Example:
         >>> plan = learning_plan("halfspaces", d=1, radius=512)
         >>> plan.best.name, plan.best.n < 1000
@@ -142,26 +167,68 @@ def learning_plan(
     """
     check_choice("cls", cls, CLASSES)
     loss, share, error, failure = _checked(epsilon, delta, alpha, beta)
-    values = 2 * radius + 1 if size is None else size
-    layouts: dict[str, tuple[Profile, str, bool]]
+    values = _values(cls, d, k, radius, size)
+    try:
+        return _planned(cls, (d, k, radius, values), (loss, share, error, failure), progress)
+    except OverflowError:
+        raise CapacityError(
+            "epsilon, alpha",
+            "a guarantee that fewer than 2^50 records can give",
+            "one that needs more",
+            "Ask for a larger alpha or epsilon.",
+        ) from None
+
+
+def _values(cls: str, d: object, k: object, radius: object, size: object) -> int:
+    """Check the numbers of a class; return the size of the thresholds' domain.
+
+    Raises:
+        ArgumentError: on numbers that make no sense or belong to another class.
+        CapacityError: on a grid of more bits, or more features or thresholds, than is planned in seconds.
+    """
+    for name, number in (("radius", radius), ("size", size)):
+        if isinstance(number, int) and abs(number).bit_length() > _BITS:
+            raise CapacityError(name, f"an integer of at most {_BITS:,} bits", "a longer one")
+    check_integer("d", d, 1, _MOST_FEATURES)
+    count = {"thresholds": 1, "intervals": 2}.get(cls)
+    if k is not None and (cls == "halfspaces" or check_integer("k", k, 1, MOST) != (count or k)):
+        raise ArgumentError("k", f"None for {cls}", describe(k), "It belongs to cls='compositions'.")
+    reach = check_integer("radius", radius, 1)
+    if size is None:
+        return 2 * reach + 1
+    if cls == "halfspaces":
+        raise ArgumentError("size", "None for halfspaces", "given", "Their grid has a radius.")
+    return check_integer("size", size, 1)
+
+
+def _planned(
+    cls: str,
+    numbers: tuple[int, int | None, int, int],
+    target: tuple[Fraction, Fraction, Fraction, Fraction],
+    progress: Callable[[float], None] | None,
+) -> LearningPlan:
+    (d, k, radius, values), (loss, share, error, failure) = numbers, target
+    layouts: dict[str, tuple[Profile, Limited, str, bool]]
     if cls == "halfspaces":
         profile = halfspace_profile(d, radius)
-        apart = halfspace_profile(d, radius, merged=False)
+        domain = (Integers(0, 0),) * d  # limits follow from sizes alone
+        one = profile, Halfspaces(domain, merged=True)
+        two = halfspace_profile(d, radius, merged=False), Halfspaces(domain)
         layouts = {
-            "carrier-boost, merged": (profile, "carrier-boost", False),
-            "label-boost, merged": (profile, "label-boost", False),
-            "carrier-boost, separate": (apart, "carrier-boost", False),
-            "label-boost, separate": (apart, "label-boost", False),
-            "label-boost, separate, initial": (apart, "label-boost", True),
+            "carrier-boost, merged": (*one, "carrier-boost", False),
+            "label-boost, merged": (*one, "label-boost", False),
+            "carrier-boost, separate": (*two, "carrier-boost", False),
+            "label-boost, separate": (*two, "label-boost", False),
+            "label-boost, separate, initial": (*two, "label-boost", True),
         }
     else:
-        profile = composition_profile(
-            {"thresholds": 1, "intervals": 2}.get(cls, 2 if k is None else k), values
-        )
+        count = {"thresholds": 1, "intervals": 2}.get(cls, 2 if k is None else k)
+        profile = composition_profile(count, values)
+        C = Boolean.of(lambda *passed: passed[0], count, Integers(0, 0))
         layouts = {
-            "carrier-boost": (profile, "carrier-boost", False),
-            "label-boost": (profile, "label-boost", False),
-            "label-boost, initial": (profile, "label-boost", True),
+            "carrier-boost": (profile, C, "carrier-boost", False),
+            "label-boost": (profile, C, "label-boost", False),
+            "label-boost, initial": (profile, C, "label-boost", True),
         }
     if cls == "halfspaces":
         rows = [_exponential(profile, loss, error, failure, runs=d == 1)]
@@ -169,12 +236,12 @@ def learning_plan(
         rows = [_tuples(profile, (values + 1) ** profile.k, loss, error, failure)]
     if cls == "halfspaces" and d == 2:
         rows.append(_dual_grid(profile, radius, loss, error, failure))
-    for number, (name, (shape, method, initial)) in enumerate(layouts.items()):
+    for number, (name, layout) in enumerate(layouts.items()):
         if progress is not None:
             progress(number / len(layouts))
-        rows.append(_component(name, shape, method, initial, (loss, share, error, failure)))
+        rows.append(_component(name, *layout, (loss, share, error, failure)))
     if cls == "halfspaces":
-        rows.append(_interior(profile, (loss, share, error, failure)))
+        rows.append(_interior(profile, layouts["carrier-boost, merged"][1], (loss, share, error, failure)))
         rows += _stated(d, radius, (loss, share, error, failure))
     rows += _references(profile, values, loss, error, failure)
     if progress is not None:
@@ -186,17 +253,27 @@ def _checked(
     epsilon: Any, delta: Any, alpha: Any, beta: Any
 ) -> tuple[Fraction, Fraction, Fraction, Fraction]:
     share = check_fraction("delta", delta)
-    if not 0 <= share < Fraction(1, 2):
-        raise ArgumentError("delta", "a number with 0 <= delta < 1/2", str(share))
-    error = check_beta(alpha, "alpha")
+    if share and not _LEAST_CHANCE <= share < Fraction(1, 2):
+        raise ArgumentError("delta", "0, or a number with 10^-60 <= delta < 1/2", describe(share))
+    error, failure = check_beta(alpha, "alpha"), check_beta(beta)
     if error > Fraction(1, 2):
-        raise ArgumentError("alpha", "at most 1/2, the error of a coin", str(error))
-    return check_epsilon(epsilon), share, error, check_beta(beta)
+        raise ArgumentError("alpha", "at most 1/2, the error of a coin", describe(error))
+    if error < _LEAST_ERROR:
+        raise ArgumentError("alpha", "at least 10^-9", describe(error))
+    if not _LEAST_CHANCE <= failure <= 1 - _LEAST_CHANCE:
+        raise ArgumentError("beta", "between 10^-60 and 1 - 10^-60", describe(failure))
+    loss = check_epsilon(epsilon)
+    if loss < _LEAST_LOSS:
+        raise ArgumentError(
+            "epsilon", "at least 10^-5", describe(loss), "Parts of it would fall below 10^-6."
+        )
+    return loss, share, error, failure
 
 
-def _component(
+def _component(  # noqa: PLR0917
     name: str,
     profile: Profile,
+    C: Limited,
     method: str,
     initial: bool,
     target: tuple[Fraction, Fraction, Fraction, Fraction],
@@ -211,7 +288,7 @@ def _component(
         f"{start}exponential mechanism on quasi-concave envelopes, {boost} between components, exact growth "
         f"functions, double-sample bound, {made.allocation.name} reservoirs",
         made.allocation.delta == 0,
-        True,
+        _admitted(C, made.m, method, initial=initial),
         made.m,
         made.layout,
         made.allocation,
@@ -219,7 +296,16 @@ def _component(
     )
 
 
-def _interior(profile: Profile, target: tuple[Fraction, Fraction, Fraction, Fraction]) -> Row:
+def _admitted(C: Limited, m: tuple[int, ...], method: str, *, initial: bool) -> bool:
+    """Return whether a class handles samples of these sizes."""
+    try:
+        C.admit(m, method, initial=initial)
+    except CapacityError:
+        return False
+    return True
+
+
+def _interior(profile: Profile, C: Limited, target: tuple[Fraction, Fraction, Fraction, Fraction]) -> Row:
     made = interior_run(profile, *target)
     return Row(
         "interior-point, merged",
@@ -228,7 +314,7 @@ def _interior(profile: Profile, target: tuple[Fraction, Fraction, Fraction, Frac
         "block completions by LP, private interior point or stabbing, CarrierBoost between components, union "
         "and double-sample bounds, fresh reservoirs",
         target[1] == 0,
-        True,
+        _admitted(C, made.m, "carrier-boost", initial=False),
         made.m,
         made.layout,
         made.allocation,
@@ -292,8 +378,13 @@ def _ghost_size(profile: Profile, errors: int, alpha: float, beta: float) -> int
 
 def _short(number: int) -> str:
     """Return an integer of any size in scientific notation."""
-    digits = str(number)
-    return digits if len(digits) < 7 else f"{digits[0]}.{digits[1]}e{len(digits) - 1}"
+    if number < 10**6:
+        return str(number)
+    power = int((number.bit_length() - 1) * math.log10(2)) - 1  # at most the number of digits minus one
+    while number >= 10 ** (power + 1):
+        power += 1
+    lead = number // 10 ** (power - 1)
+    return f"{lead // 10}.{lead % 10}e{power}"
 
 
 def _stated(d: int, radius: int, target: tuple[Fraction, Fraction, Fraction, Fraction]) -> list[Row]:

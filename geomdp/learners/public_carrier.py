@@ -45,6 +45,9 @@ def public_carrier(
         epsilon: the privacy loss.
         sampler: the source of randomness; the secure one for a release.
 
+    Raises:
+        ArgumentError: unless 10^-6 <= epsilon <= 100 and ``carrier`` holds a public point.
+
     Example:
         >>> from geomdp.learners.classes.halfspace import Halfspaces
         >>> from geomdp.learners.domains import Integers

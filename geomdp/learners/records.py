@@ -50,7 +50,9 @@ def as_numbers(X: Any) -> NDArray[np.float64]:
         ArgumentError: on ragged rows, and on anything but real numbers.
     """
     try:
-        given = np.asarray(X)
+        given = np.asarray(
+            np.ma.filled(X.astype(np.float64), np.nan) if isinstance(X, np.ma.MaskedArray) else X
+        )
         if given.dtype.kind not in "cmM":  # complex numbers and times would lose a part of themselves
             return given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -65,6 +67,9 @@ def compact_domain(radius: int) -> Explicit:
     A public choice for coefficients of <a, x> >= +-1 on the grid of this radius: relative precision 1/256 at
     every scale. Coefficients below the least one change <a, x> by less than 1/128; lines nearer to the origin
     than 1/4 are left out.
+
+    Raises:
+        ArgumentError: unless ``radius`` is an integer >= 1.
 
     Example:
         >>> compact_domain(512).size

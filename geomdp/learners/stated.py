@@ -44,6 +44,9 @@ def stated_size(  # noqa: PLR0917 - a theorem's parameters
         alpha, beta: error and failure probability.
         oracle: "quasi-concave" or "interior-point".
 
+    Raises:
+        ArgumentError: unless ``oracle`` is "quasi-concave" or "interior-point".
+
     Example:
         >>> 1e12 < stated_size(2, 512, 1, 1e-6, 0.1, 0.1) < 4e12
         True

@@ -146,6 +146,9 @@ def error(world: World, method: str, n: int, seed: int, epsilon: Fraction = Frac
         seed: of the data and of the run.
         epsilon: the privacy loss.
 
+    Raises:
+        ArgumentError: unless ``n`` is an integer >= 2 and ``method`` names a private learner or a baseline.
+
     Example:
         >>> error(WORLDS["square"], "exponential", 500, 0) < 0.1
         True

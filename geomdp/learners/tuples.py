@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
-from geomdp.learners.blocks import _decide, exponential_excess
+from geomdp.learners.blocks import exponential_excess, holder
 from geomdp.learners.domains import OrderedDomain
 from geomdp.privacy.enclosure import exp_neg
 from geomdp.privacy.sampler import Sampler
@@ -45,6 +45,9 @@ Number = tuple[int, int, int]
 
 def truth_table(k: int, function: Callable[..., Any]) -> tuple[int, ...]:
     """Return the labels of the 2^k sets of passed thresholds; bit i of the index stands for threshold i.
+
+    Raises:
+        ArgumentError: unless ``k`` is an integer from 1 to the most that is supported.
 
     Example:
         >>> truth_table(2, lambda a, b: a and not b)  # an interval
@@ -152,6 +155,9 @@ def exponential_thresholds(  # noqa: PLR0917 - as the other mechanisms: data, se
 def thresholds_excess(size: int, k: int, epsilon: Fraction, beta: Fraction) -> int:
     """Return E: at least max - E + 1 records are labelled correctly with probability >= 1 - beta.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+
     Example:
         >>> thresholds_excess(2**40, 2, Fraction(1), Fraction(1, 10))
         116
@@ -213,7 +219,7 @@ class _Chain:
         top = max((e + b.bit_length() for _, b, e in options if b), default=0) - self.digits - 8
         low = [_at(a, e - top, up=False) for a, _, e in options]
         high = [_at(b, e - top, up=True) for _, b, e in options]
-        chosen = _decide(list(accumulate(low, initial=0)), list(accumulate(high, initial=0)), u, width)
+        chosen = holder(list(accumulate(low, initial=0)), list(accumulate(high, initial=0)), u, width)
         return None if chosen is None else later[chosen]
 
 

@@ -99,6 +99,27 @@ def sweep() -> Iterator[dict[str, Any]]:
     yield {"name": "its peak memory", "value": peak / 1e6, "unit": "MB", "target": "<= 50 MB"}
 
 
+def space() -> Iterator[dict[str, Any]]:
+    """Yield the time of one choice of (w, a_1) in three features, and its ratio to the cube of the rows."""
+    rng = np.random.default_rng(0)
+    C = Halfspaces((Dyadic(4, 20),) * 3, merged=True)
+    times: dict[int, float] = {}
+    for m in (20, 300, 800):  # the first is for the compiler
+        X = rng.integers(-512, 513, (m, 3))
+        start = time.perf_counter()
+        C.objective(X, np.where(X @ [2, -1, 1] >= 100, 1, -1))
+        times[m] = time.perf_counter() - start
+        if m >= 300:
+            yield {
+                "name": f"scores of (w, a_1) in three features, m = {m} ({m**3 / 2:.1e} crossings twice)",
+                "value": times[m],
+                "unit": "s",
+                "target": "<= 120 s" if m == 800 else "",
+                "ratio": times[m] / times[300] / (m / 300) ** 3,
+                "baseline": "300 rows, scaled by the cube",
+            }
+
+
 def audits() -> Iterator[dict[str, Any]]:
     """Yield the exact worst loss of whole runs on tiny domains beside the stated one; planted bugs."""
     for name, case in list(CASES.items())[:3]:
@@ -119,4 +140,5 @@ def run() -> Iterator[dict[str, Any]]:
     yield from planned()
     yield from errors()
     yield from sweep()
+    yield from space()
     yield from audits()

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from geomdp.learners import audits
+from geomdp.learners import audits, step_audits
 from geomdp.privacy.enclosure import Interval
 
 QUICK = [
@@ -31,6 +31,12 @@ def test_larger_runs_keep_their_stated_loss(name):
     """The same for the other layouts, classes and reservoirs."""
     case = ALL[name]
     assert audits.audit(case).holds(case.claim)
+
+
+@pytest.mark.parametrize("check", list(step_audits.checks()), ids=lambda c: c.name)
+def test_single_steps_keep_their_stated_loss(check):
+    """The automaton's draw and the perturbation keep their loss, and come near it: over all neighbours."""
+    assert check.passes(check.audit())
 
 
 @pytest.mark.parametrize("check", list(audits.planted()), ids=lambda c: c.name)

@@ -1,5 +1,6 @@
 """Laws of the automaton: every labelling of a composition once, and its exact exponential law."""
 
+import itertools
 from collections import Counter
 from fractions import Fraction
 from itertools import product
@@ -16,6 +17,8 @@ from geomdp.learners.classes.interval import intervals
 from geomdp.learners.domains import Integers
 from geomdp.learners.relabel import automaton
 from geomdp.learners.relabel.automaton import Arc, Trellis
+from geomdp.privacy.runs import law_of as runs_law
+from geomdp.privacy.runs import rational
 from geomdp.privacy.sampler import SimSampler
 
 WIDE = Integers(-1, 6)
@@ -31,6 +34,15 @@ def _listed(C):
     return Listed([lambda x, h=h: int(C.predict(h, [[x]])[0]) for h in hypotheses])
 
 
+def _given(table, records, fixed):
+    """A composition with some thresholds fixed, and records as arrays."""
+    C = Boolean(table, WIDE)
+    for t in fixed[: C.k]:
+        C = C.extend(Fraction(t))
+    X = np.array([[x] for x, _ in records], dtype=np.int64).reshape(len(records), 1)
+    return C, X, np.array([label for _, label in records], dtype=np.int64)
+
+
 def _entries(survey):
     return sorted((tuple(z.labels.tolist()), score) for z, score in survey.candidates())
 
@@ -39,11 +51,7 @@ def _entries(survey):
 @settings(max_examples=80, deadline=None)
 def test_labelings_are_listed_once_with_their_agreement(table, records, fixed):
     """The automaton's paths are the distinct labelings over all thresholds, with witnesses."""
-    C = Boolean(table, WIDE)
-    for t in fixed[: C.k]:
-        C = C.extend(Fraction(t))
-    X = np.array([[x] for x, _ in records], dtype=np.int64).reshape(len(records), 1)
-    y = [label for _, label in records]
+    C, X, y = _given(table, records, fixed)
     assert _entries(C.labelings(X, y)) == _entries(_listed(C).labelings(X, y))
     assert C.labelings(X, y).trellis.count() <= C.growth(len(X))
     for labelling, _ in C.labelings(X, y).candidates():
@@ -54,11 +62,7 @@ def test_labelings_are_listed_once_with_their_agreement(table, records, fixed):
 @settings(max_examples=80, deadline=None)
 def test_carrier_labelings_are_listed_once_with_their_best_completion(table, records, fixed):
     """Each labelling of the unlabelled rows once; the witness attains its score on the labelled ones."""
-    C = Boolean(table, WIDE)
-    for t in fixed[: C.k]:
-        C = C.extend(Fraction(t))
-    X = np.array([[x] for x, _ in records], dtype=np.int64).reshape(len(records), 1)
-    y = np.array([label for _, label in records], dtype=np.int64)
+    C, X, y = _given(table, records, fixed)
     free = np.flatnonzero(y == 0)
     best = {}
     for labels, score in _entries(_listed(C).labelings(X, y)):
@@ -106,6 +110,31 @@ def test_the_law_of_an_arc_is_that_of_the_exact_weights(monkeypatch):
     assert abs(first[-1] - fine * share) <= 1.01
 
 
+def test_listed_paths_have_the_law_of_the_exact_weights():
+    """Where all runs are listed, each path has its weight's share of the total, in rationals."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        widths = [1, *rng.integers(1, 4, 3).tolist()]
+        layers = tuple(
+            tuple(
+                tuple(
+                    Arc(label, int(rng.integers(after)), int(rng.integers(3)))
+                    for label in rng.permutation((-1, 1))[: rng.integers(1, 3)].tolist()
+                )
+                for _ in range(here)
+            )
+            for here, after in itertools.pairwise(widths)
+        )
+        trellis = Trellis(layers)
+        weights = {path: Fraction(3) ** score for path, score in trellis.paths()}
+        found = runs_law(
+            lambda runs, trellis=trellis: trellis.sample(Fraction(2), runs),
+            1,
+            decay=rational(Fraction(1, 3), Fraction(1)),
+        )
+        assert found == {path: weight / sum(weights.values()) for path, weight in weights.items()}
+
+
 def test_open_comparisons_are_refined():
     """With few digits an open comparison draws more of them, and the law stays the same."""
     trellis = Trellis(tuple(((Arc(-1, 0, 0), Arc(1, 0, 1)),) for _ in range(30)))
@@ -114,9 +143,7 @@ def test_open_comparisons_are_refined():
         counts.update(trellis.sample(Fraction(1), SimSampler(seed)))
     share = 1 / (1 + np.exp(-0.5))
     assert abs(counts[1] / 6000 - share) < 0.02
-    few = automaton._decide(
-        (Arc(-1, 0, 0), Arc(1, 0, 0)), [automaton.Scaled(3, 5, 0), automaton.Scaled(3, 5, 0)], 4, 3
-    )
+    few = automaton._decide([automaton.Scaled(3, 5, 0), automaton.Scaled(3, 5, 0)], 4, 3)
     assert few is None
 
 

@@ -217,14 +217,50 @@ def _first_of_vertex(rows):
     return Fraction(solve(matrix, [p[-1] for p in rows])[0])
 
 
+def _has_the_brute_hull(X, y, w):
+    """Assert that the objective after w is the hull of the level sets, computed slice by slice."""
+    d = X.shape[1]
+    boundaries = Boundaries.of([(*map(int, x), w) for x in X], y.tolist(), d)
+    C = Halfspaces((GRID,) * d).extend(Fraction(w))
+    assert _spread(C.objective(X, y)) == _brute_hull(boundaries, GRID)
+
+
+@given(space, st.booleans(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_the_walk_in_space_reaches_as_far_as_the_recursion(records, flat, same):
+    """The compiled walk along lines gives the same hulls as plane after plane in Python integers.
+
+    Also where planes are vertical, parallel or opposite, or meet in one line.
+    """
+    X, y = _arrays(records, 3)
+    if flat:
+        X[::2, 1:] = 0
+    if same:
+        X[:, 2] = X[:, 1]
+        X[1::2] *= -2
+    for c in (1, 0, -1):
+        boundaries = Boundaries.of([(*map(int, x), c) for x in X], y.tolist(), 3)
+        hulls = [Hull.of(boundaries, _slice_best, compiled=way).blocks(GRID) for way in (None, False)]
+        assert hulls[0] == hulls[1]
+
+
+def test_wide_planes_are_walked_in_python_integers():
+    """Where products exceed 62 bits nothing is compiled, and hulls scale with the coordinates."""
+    rng = np.random.default_rng(2)
+    X, y = rng.integers(-9, 10, (7, 3)), rng.choice((-1, 1), 7)
+    near, far = (
+        reach_of(Boundaries.of([(*(int(v) * s for v in x), 1) for x in X], y.tolist(), 3)) for s in (1, 2**40)
+    )
+    for one, two in zip(near, far, strict=True):
+        assert {s: None if x is None else x / 2**40 for s, x in one.items()} == two
+
+
 @given(plane, st.sampled_from((-1, 1)))
 @settings(max_examples=80, deadline=None)
 def test_the_objective_in_the_plane_is_the_hull_of_the_level_sets(records, w):
     """Blocks for a_1 equal Q^ computed from slices at all critical abscissas and between them."""
     X, y = _arrays(records, 2)
-    C = Halfspaces((GRID, GRID)).extend(Fraction(w))
-    boundaries = Boundaries.of([(*map(int, x), w) for x in X], y.tolist(), 2)
-    assert _spread(C.objective(X, y)) == _brute_hull(boundaries, GRID)
+    _has_the_brute_hull(X, y, w)
 
 
 @given(space)
@@ -232,21 +268,17 @@ def test_the_objective_in_the_plane_is_the_hull_of_the_level_sets(records, w):
 def test_the_objective_in_space_is_the_hull_of_the_level_sets(records):
     """The same for a_1 with two more coordinates free."""
     X, y = _arrays(records, 3)
-    C = Halfspaces((GRID,) * 3).extend(Fraction(1))
-    boundaries = Boundaries.of([(*map(int, x), 1) for x in X], y.tolist(), 3)
-    assert _spread(C.objective(X, y)) == _brute_hull(boundaries, GRID)
+    _has_the_brute_hull(X, y, 1)
 
 
 @pytest.mark.parametrize("w", [-1, 1])
 def test_parallel_and_coinciding_planes_in_space(w):
     """Multiples and opposites of few directions, contradictory labels: the objective is the hull still."""
     rng = np.random.default_rng(w + 1)
-    C = Halfspaces((GRID,) * 3).extend(Fraction(w))
     for _ in range(25):
         X = rng.integers(-1, 2, (3, 3))[rng.integers(0, 3, 6)] * rng.integers(-2, 3, (6, 1))
         y = rng.choice((-1, 1), 6)
-        boundaries = Boundaries.of([(*map(int, x), w) for x in X], y.tolist(), 3)
-        assert _spread(C.objective(X, y)) == _brute_hull(boundaries, GRID)
+        _has_the_brute_hull(X, y, w)
 
 
 @given(plane)
@@ -377,12 +409,12 @@ def test_limits_of_halfspaces_follow_from_public_sizes_alone():
     boost, label = "carrier-boost", "label-boost"
     for merged in (True, False):
         C = Halfspaces((GRID,) * 4, merged)
-        with pytest.raises(CapacityError, match="3 features"):
+        with pytest.raises(CapacityError, match=r"3 features.*method='exponential' with mode='validated'"):
             C.admit((1,) * C.k, boost, initial=False)
     merged, separate = Halfspaces((GRID,) * 3, merged=True), Halfspaces((GRID,) * 3)
     plane = Halfspaces((GRID,) * 2)
     for C, m, method, initial in (
-        (merged, (300, 500, 500), boost, False),
+        (merged, (800, 500, 500), boost, False),
         (merged, (71, 500, 500), boost, True),
         (separate, (40, 31, 500, 9), label, False),
         (plane, (10**6, 16384, 10**6), boost, False),
@@ -395,6 +427,22 @@ def test_limits_of_halfspaces_follow_from_public_sizes_alone():
     with pytest.raises(CapacityError, match="sample 2"):
         plane.admit((9, 16385, 9), boost, initial=False)
     plane.admit((9, 16385, 9), label, initial=False)
+
+
+@pytest.mark.parametrize("merged", [True, False])
+@pytest.mark.parametrize("initial", [True, False])
+@pytest.mark.parametrize("method", ["carrier-boost", "label-boost"])
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_largest_sizes_are_admitted_and_no_larger_ones_of_a_limited_sample(d, method, initial, merged):
+    """Every size of `largest` passes at once; where a sample has a limit, one more row is refused."""
+    C = Halfspaces((GRID,) * d, merged)
+    most = C.largest(512, method, initial=initial)
+    C.admit(most, method, initial=initial)
+    for i, size in enumerate(most):
+        if size < 2**50 and not (d == 3 and not merged and i < 2):  # those two share a limit
+            with pytest.raises(CapacityError):
+                C.admit((*most[:i], size + 1, *most[i + 1 :]), method, initial=initial)
+    assert all(a <= b for a, b in zip(C.largest(2**20, method, initial=initial), most, strict=True))
 
 
 def test_direct_objectives_in_four_features_decide_by_the_number_of_rows():

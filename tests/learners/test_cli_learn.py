@@ -5,6 +5,7 @@ import json
 import pytest
 
 from geomdp import data
+from geomdp.cli.learn import reading
 
 FLIGHTS = ["--grid", str(data.path("flights/grid.json")), "--label", "disrupted", "--positive", "yes"]
 DELAYS = ["--grid", str(data.path("delays/grid.json")), "--label", "late", "--positive", "yes"]
@@ -71,12 +72,46 @@ def _table(tmp_path, *rows):
 @pytest.mark.parametrize("kinds", ["ab", "abc", "b", "a", "bc", "c"])
 @pytest.mark.parametrize("named", [(), ("--negative", "b")])
 def test_no_label_is_refused(geomdp, tmp_path, kinds, named):
-    """Whichever labels occur, the command releases a classifier, and says nothing on stderr."""
+    """Whichever labels occur, a classifier is released; stderr holds the same line for all tables."""
     rows = [f"{i % 10},{kinds[i % len(kinds)]}" for i in range(40)]
     code, out, err = geomdp("learn", *_table(tmp_path, *rows), *named, "--json")
     assert code == 0
-    assert err == ""
+    assert err == reading("kind", "a", named[1] if named else None) + "\n"
     assert json.loads(out)["n"] == 40
+
+
+@pytest.mark.parametrize("declared", [{"kind": ["a", "b"]}, {"kind": ["a", "b", 7]}, ["a", "b"]])
+def test_a_misspelt_label_is_refused_where_the_grid_declares_the_values(geomdp, tmp_path, declared):
+    """Values that are not declared in public are refused without a look at the table, declared ones run."""
+    arguments = _table(tmp_path, *(f"{i % 10},{'ab'[i % 10 > 4]}" for i in range(60)))
+    grid = arguments[2]
+    grid.write_text(json.dumps({**json.loads(grid.read_text()), "labels": declared}))
+    code, out, err = geomdp("learn", *arguments, "--json")
+    assert code == 0
+    assert json.loads(out)["labels"]["positive"] == "a"
+    assert "'a' in column 'kind' counts as +" in err
+    wrong = [tmp_path / "missing.csv", *arguments[1:]]  # the refusal comes first
+    wrong[wrong.index("a")] = "aa"
+    code, out, err = geomdp("learn", *wrong)
+    assert code == 2
+    assert out == ""
+    assert "'positive' must be one of 'a', 'b'" in err
+    code, _, err = geomdp("learn", *arguments, "--negative", "c")
+    assert code == 2
+    assert "'negative'" in err
+
+
+@pytest.mark.parametrize(
+    "declared", [{"kind": "ab"}, {"kind": ["a"]}, {"kind": [True, "a"]}, {"kind": {}}, 3]
+)
+def test_a_declaration_that_is_no_list_of_values_is_refused(geomdp, tmp_path, declared):
+    """The grid file's labels are a list of two or more texts or numbers for the column, if there are any."""
+    arguments = _table(tmp_path, "1,a", "2,b")
+    grid = arguments[2]
+    grid.write_text(json.dumps({**json.loads(grid.read_text()), "labels": declared}))
+    code, out, err = geomdp("learn", *arguments)
+    assert (code, out) == (2, "")
+    assert "'grid'" in err
 
 
 def test_every_other_label_counts_as_negative(tmp_path):
@@ -103,6 +138,30 @@ def test_unreadable_cells_are_named_without_their_value(geomdp, tmp_path, cell):
     assert out == ""
     assert "column 'x'" in err
     assert "abc" not in err
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"x,kind\n", b"x,kind\n1\n", b"x,x\n1,a\n", b"x,kind,kind\n1,a,b\n", b"kind\na\n",
+     b"\x00\xff\xfe" * 99, b"x,kind\n1,\n", b'x,kind\n"1,a\n', b"x,kind\n1,a,secret\n",
+     b"PAR1" + b"\x00" * 40],
+)  # fmt: skip
+def test_tables_that_cannot_be_read_leave_nothing_on_stdout(geomdp, tmp_path, content):
+    """Empty, ragged, damaged and mislabelled tables are refused in words that quote no cell."""
+    arguments = _table(tmp_path, "1,a")
+    arguments[0].write_bytes(content)
+    code, out, err = geomdp("learn", *arguments, "--json")
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert "secret" not in err
+
+
+def test_wide_and_odd_numbers_land_on_the_grid(geomdp, tmp_path):
+    """Numbers far outside the grid, in exponent form or signed, are moved to it and learned from."""
+    rows = [f"{x},{'ab'[i % 2]}" for i, x in enumerate(["1e308", "-1e308", "1e-320", "-0.0", "+3", "5"] * 7)]
+    code, out, _ = geomdp("learn", *_table(tmp_path, *rows), "--json")
+    assert code == 0
+    assert json.loads(out)["n"] == 42
 
 
 def test_a_ledger_is_charged_once_per_question(geomdp, tmp_path):

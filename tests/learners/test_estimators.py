@@ -9,16 +9,14 @@ import pytest
 
 from geomdp.core.errors import ArgumentError, BudgetError
 from geomdp.learners import generic
-from geomdp.learners.estimators import (
-    METHODS,
-    PrivateHalfspaceLearner,
-    PrivateThresholdTuple,
-    halfspace_of,
-    snapped,
-)
+from geomdp.learners.classes.halfspace import Halfspaces
+from geomdp.learners.estimator_base import METHODS
+from geomdp.learners.estimators import PrivateHalfspaceLearner, PrivateThresholdTuple
 from geomdp.learners.generic import Goal, halfspace_run, least_rows, tuple_run
-from geomdp.learners.growth import composition_profile
+from geomdp.learners.growth import composition_profile, halfspace_profile
+from geomdp.learners.modes import validated
 from geomdp.learners.planning import learning_plan
+from geomdp.learners.records import compact_domain, halfspace_of, snapped
 from geomdp.privacy.budget import Budget
 
 #: The learner that goes component by component; the generic mechanism is the default.
@@ -163,6 +161,35 @@ def test_other_numbers_of_features(d):
     assert learner.score(X, y) > (0.6 if d == 3 else 0.85)
 
 
+def test_samples_in_space_are_as_large_as_time_allows():
+    """In three features the first sample is capped whatever n is, the others take what is left of n."""
+    profile = halfspace_profile(3, 64)
+    most = Halfspaces((compact_domain(64),) * 3, merged=True).largest(64, "carrier-boost", initial=False)
+    small, large = (validated(profile, n, Fraction(2), most=most) for n in (400, 40_000))
+    assert small.m == validated(profile, 400, Fraction(2)).m
+    assert large.m[0] == most[0] == 800
+    assert large.n == 40_000
+    assert all(a <= b for a, b in zip(small.m, large.m, strict=True))
+    rng = np.random.default_rng(0)
+    X = rng.integers(-64, 65, (240, 3))
+    y = np.where(X.sum(axis=1) >= 5, 1, -1)
+    assert carrier(20, radius=64, random_state=0).fit(X, y).score(X, y) > 0.7
+
+
+def test_searches_over_parameters_run_in_scikit_learn():
+    """A grid search over methods, components and rules fits and predicts with either learner."""
+    pytest.importorskip("sklearn")
+    from sklearn.model_selection import GridSearchCV
+
+    X, y = _square(60)
+    grid = {"method": ["exponential", "carrier-boost"], "merged": [True, False]}
+    found = GridSearchCV(PrivateHalfspaceLearner(9, random_state=0), grid, cv=2).fit(X, y)
+    assert found.best_score_ > 0.6
+    grid = {"rule": ["xor", "majority"], "k": [1, 2]}
+    tuples = GridSearchCV(PrivateThresholdTuple(9, high=600, random_state=0), grid, cv=2)
+    assert set(tuples.fit(X[:, :1], y).predict(X[:, :1])) <= {-1, 1}
+
+
 def test_bad_input_is_named():
     """Each bad argument gives an error that names it and no value of a record."""
     X, y = _square(100)
@@ -172,6 +199,16 @@ def test_bad_input_is_named():
         ({}, np.full((100, 2), np.nan), y, "X"),
         ({}, [["a", "b"]] * 100, y, "X"),
         ({}, X, y[:50], "y"),
+        ({}, np.ma.masked_array(X, X > 100), y, "X"),
+        ({}, X, np.ma.masked_array(y, y > 0), "y"),
+        ({"epsilon": 2**20_000}, X, y, "epsilon"),
+        ({"radius": 2**20_000}, X, y, "radius"),
+        ({"m": (2**20_000, 1)}, X, y, "m"),
+        ({"mode": "rigorous", "alpha": Fraction(1, 10**400)}, X, y, "alpha"),
+        ({"mode": "rigorous", "alpha": Fraction(1, 10**15), "method": "exponential"}, X, y, "alpha"),
+        ({"position": "perturbed", "radius": 2**26}, X, y, "radius"),
+        ({}, np.ones((100, 4)), y, "X"),
+        ({"mode": "rigorous", "alpha": 0.1}, np.ones((100, 9)), y, "X"),
         ({}, X, np.zeros(100), "y"),
         ({}, X[:0], y[:0], "X"),
         ({}, X + 1j, y, "X"),

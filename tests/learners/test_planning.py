@@ -377,3 +377,62 @@ def test_refusals():
             learning_plan(**arguments)
     with pytest.raises(ArgumentError, match="'name'"):
         learning_plan(d=1).row("nothing")
+
+
+TINY = Fraction(1, 10**400)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("radius", {"radius": 2**20_000}), ("radius", {"radius": -(2**20_000)}), ("radius", {"radius": 2.5}),
+        ("size", {"cls": "intervals", "size": 2**20_000}), ("size", {"size": 9}), ("d", {"d": 13}),
+        ("k", {"cls": "compositions", "k": 10**9}), ("k", {"cls": "thresholds", "k": 2}), ("k", {"k": 1}),
+        ("alpha", {"alpha": TINY}), ("beta", {"beta": TINY}), ("beta", {"beta": 1 - TINY}),
+        ("delta", {"delta": TINY}), ("epsilon", {"epsilon": Fraction(1, 10**9)}),
+        ("epsilon", {"epsilon": Fraction(1, 10**6)}),
+        ("epsilon, alpha", {"d": 1, "epsilon": Fraction(1, 10**5), "alpha": Fraction(1, 10**9)}),
+    ],
+)  # fmt: skip
+def test_extremes_beyond_the_arithmetic_are_refused_by_name(name, arguments):
+    """What no plan can be made for within a minute, or by floats, is refused with the argument's name."""
+    with pytest.raises(ArgumentError) as caught:
+        learning_plan(**arguments)
+    assert caught.value.name == name
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"radius": 1, "d": 1}, {"cls": "compositions", "k": 1, "size": 1}, {"cls": "thresholds", "size": 1},
+        {"d": 1, "radius": 2**4000}, {"d": 1, "beta": Fraction(1, 10**60)},
+        {"d": 1, "delta": Fraction(1, 10**60)},
+        {"d": 1, "beta": 1 - Fraction(1, 10**30), "alpha": "0.5"}, {"d": 1, "alpha": Fraction(1, 10**9)},
+        {"d": 1, "epsilon": 100}, {"d": 1, "delta": 0, "epsilon": Fraction(1, 10**3)},
+    ],
+)  # fmt: skip
+def test_extremes_within_the_arithmetic_are_planned(arguments):
+    """Small and long domains, chances near 0 and 1, and large losses have plans that end in JSON."""
+    import json
+
+    plan = learning_plan(**arguments)
+    assert plan.best.n >= 1
+    assert json.loads(json.dumps(plan.to_dict()))["rows"]
+
+
+def test_long_numbers_are_shown_with_their_first_digits_and_power():
+    """The short form is that of the digits, also where those are too many to print."""
+    from geomdp.learners.planning import _short
+
+    for number in (0, 7, 999_999, 10**6, 10**6 - 1, 12_345_678, 99_999_999, 10**40 - 1, 10**40, 3 * 10**4000):
+        digits = str(number)
+        wanted = digits if number < 10**6 else f"{digits[0]}.{digits[1]}e{len(digits) - 1}"
+        assert _short(number) == wanted
+    assert _short(7 * 10**6000 + 1) == "7.0e6000"
+
+
+def test_rows_that_exceed_a_class_do_not_claim_to_run():
+    """In three features the sizes exceed what the sweeps take; in two and one all components run."""
+    assert not any(row.runs for row in learning_plan(d=3).rows if row.m)
+    assert all(row.runs for row in learning_plan(d=1).rows if row.m)

@@ -39,6 +39,10 @@ class Boolean:
         thresholds: the ordered domain of the records; components come from it and one value beyond.
         prefix: the thresholds chosen so far.
 
+    Raises:
+        ArgumentError: unless ``table`` holds 2^k labels for a k up to :data:`MOST`, and ``prefix`` at most k
+            thresholds.
+
     Example:
         >>> from geomdp.learners.domains import Integers
         >>> xor = Boolean.of(lambda a, b: a != b, 2, Integers(0, 9))
@@ -59,7 +63,11 @@ class Boolean:
 
     @classmethod
     def of(cls, rule: Callable[..., bool], k: int, thresholds: OrderedDomain) -> Boolean:
-        """Return the class of a rule on k truth values."""
+        """Return the class of a rule on k truth values.
+
+        Raises:
+            ArgumentError: unless ``k`` is an integer with 1 <= k <= MOST.
+        """
         check_integer("k", k, 1, MOST)
         masks = (tuple(bool(mask >> i & 1) for i in range(k)) for mask in range(1 << k))
         return cls(tuple(1 if rule(*bits) else -1 for bits in masks), thresholds)
@@ -75,7 +83,11 @@ class Boolean:
         return self.k - len(self.prefix)
 
     def extend(self, y: Component) -> Boolean:
-        """Return the class with one more threshold fixed."""
+        """Return the class with one more threshold fixed.
+
+        Raises:
+            ArgumentError: when the hypothesis is complete already.
+        """
         if not self.free:
             raise ArgumentError("y", "a component of an incomplete hypothesis", "one beyond the last")
         return Boolean(self.table, self.thresholds, (*self.prefix, _rational(y)))
@@ -89,7 +101,11 @@ class Boolean:
         return self.domain().value(index)
 
     def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
-        """Return the labels of a complete hypothesis."""
+        """Return the labels of a complete hypothesis.
+
+        Raises:
+            ArgumentError: unless ``coords`` holds one threshold for each of the k variables.
+        """
         if len(coords) != self.k:
             raise ArgumentError("coords", f"{self.k} thresholds", len(coords))
         values = [_rational(t) for t in coords]
@@ -103,6 +119,9 @@ class Boolean:
         with more bits than the one before, alternates as often from the same first label on. So C(m - 1, c)
         labelings have c changes, for each first label and each c that the longest chain allows. With fixed
         thresholds, each free one falls into one of m + 1 gaps; if G is symmetric in them, a multiset.
+
+        Raises:
+            ArgumentError: unless ``m`` is an integer >= 0.
         """
         check_integer("m", m, 0)
         if not m or not self.free:
@@ -143,6 +162,9 @@ class Boolean:
         Sensitivity. One record more or less changes the agreement of every completion by at most one, hence
         the maximum too; the substitution of a record takes one away and adds one, but both count the same
         completion, which agrees with n - 1 common records and with the other at most once.
+
+        Raises:
+            ArgumentError: when the hypothesis is complete already: there is no component to choose.
         """
         rows = check_rows(X, 1)
         points = _points(rows, check_labels(y, len(rows), zero=True))

@@ -35,14 +35,17 @@ from geomdp.learners.classes.halfspace_survey import (
     point_inside,
     reduced_rows,
 )
-from geomdp.learners.domains import Explicit, OrderedDomain
-from geomdp.learners.relabel.plane_sweep import MOST_CARRIED
+from geomdp.learners.domains import Divided, Explicit, OrderedDomain
+from geomdp.learners.grids import MOST_FEATURES
+from geomdp.learners.relabel.plane_sweep import MOST_CARRIED, NARROW
 from geomdp.learners.relabel.reach import Hull
 from geomdp.learners.relabel.space import Boundaries, Cells, most_rows
 
 #: The two values of w, in the order of the first component's domain.
 SIGNS = (-1, 1)
-_IN_SPACE = 300  # rows of a sample whose objective is swept in three dimensions: a plane for each of them
+_IN_SPACE = 800  # rows of a sample whose objective is swept in space: their cube in time, a minute or two
+_IN_WIDE_SPACE = 120  # the same where numbers exceed 64 bits and nothing is compiled
+_FREE = 2**53  # where nothing limits a sample
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,11 @@ class Twice:
         return 2 * self.inner.size
 
     def value(self, index: int) -> Fraction:
-        """Return the coordinate of a rank."""
+        """Return the coordinate of a rank.
+
+        Raises:
+            ArgumentError: unless ``index`` is an integer with 0 <= index <= size - 1.
+        """
         return self.inner.value(check_integer("index", index, 0, self.size - 1) % self.inner.size)
 
     def first_at_least(self, x: Fraction) -> int:
@@ -83,10 +90,15 @@ class Halfspaces:
     """The halfspaces of R^d whose first components are fixed.
 
     Args:
-        coordinates: the ordered domains of a_1, ..., a_d; d is their number.
+        coordinates: the ordered domains of a_1, ..., a_d; d is their number. One of type :class:`Divided` is
+            divided by the common denominator of the coordinates before it.
         merged: whether (w, a_1) is one component.
         prefix: the components chosen so far: Fraction(+-1) and rationals, or (w, a_1) and rationals.
         progress: called with the fraction done by each sweep over the plane.
+
+    Raises:
+        ArgumentError: unless there is an ordered domain or more, and ``prefix`` holds components of a
+            halfspace: the pair (w, a_1) first, w = +1 or -1.
 
     Example:
         >>> from geomdp.learners.domains import Integers
@@ -124,11 +136,21 @@ class Halfspaces:
         return self.d + (not self.merged)
 
     def extend(self, y: Component) -> Halfspaces:
-        """Return the class with one more component fixed."""
+        """Return the class with one more component fixed.
+
+        Raises:
+            ArgumentError: when the hypothesis is complete already.
+        """
         if len(self.prefix) == self.k:
             raise ArgumentError("y", "a component of an incomplete hypothesis", "one beyond the last")
         value = tuple(map(Fraction, y)) if isinstance(y, tuple) else Fraction(y)
-        return Halfspaces(self.coordinates, self.merged, (*self.prefix, value), self.progress)
+        prefix = (*self.prefix, value)
+        flat = flattened(prefix)
+        at = len(flat) - 1  # of the next coordinate
+        domains = tuple(
+            D.after(flat) if i == at and isinstance(D, Divided) else D for i, D in enumerate(self.coordinates)
+        )
+        return Halfspaces(domains, self.merged, prefix, self.progress)
 
     def domain(self) -> OrderedDomain:
         """Return the domain of the next component; for (w, a_1), twice that of a_1."""
@@ -147,8 +169,9 @@ class Halfspaces:
         """Refuse a run that is too large, from the number of features and the public sizes alone.
 
         Features up to 2 have sweeps of lines and planes, which take thousands of rows. With 3 features the
-        first coordinate is chosen by one sweep of a plane for each row; initial relabellings, and rounds in
-        which w alone is known, list the cells of an arrangement in space. More features are refused.
+        first coordinate is chosen by a walk along the lines in which the rows' planes meet: little memory,
+        but time that grows with the cube of the rows. Initial relabellings, and rounds in which w alone is
+        known, list the cells of an arrangement in space. More features are refused.
 
         Raises:
             CapacityError: with the feature number, the size, and the largest size that is handled.
@@ -158,18 +181,12 @@ class Halfspaces:
             >>> from geomdp.learners.domains import Integers
             >>> C = Halfspaces((Integers(-3, 3),) * 3, merged=True)
             >>> try:
-            ...     C.admit((400, 90, 90), "carrier-boost", initial=False)
+            ...     C.admit((900, 90, 90), "carrier-boost", initial=False)
             ... except CapacityError as error:
             ...     print(error.requirement)
-            of at most 300 rows in sample 1 with 3 features
+            of at most 800 rows in sample 1 with 3 features
         """
-        if self.d > 3:
-            raise CapacityError(
-                "X",
-                "of at most 3 features for a learner that goes component by component",
-                f"of {self.d}",
-                "Use method='exponential'.",
-            )
+        check_features(self.d)
         for i, size in enumerate(m):
             coordinates = i + (1 if self.merged else 0)  # of a_1, ..., the one chosen, w not counted
             free = self.d + 1 - max(1, coordinates)
@@ -184,6 +201,29 @@ class Halfspaces:
                 if left == 2 and method == "carrier-boost":
                     self._fits(i + 1, m[i + 1], MOST_CARRIED)
 
+    def largest(self, radius: int, method: str, *, initial: bool) -> tuple[int, ...]:
+        """Return sizes of samples that :meth:`admit` lets pass, for records in [-radius, radius]^d, d <= 3.
+
+        Example:
+            >>> from geomdp.learners.domains import Integers
+            >>> C = Halfspaces((Integers(-3, 3),) * 3, merged=True)
+            >>> most = C.largest(512, "carrier-boost", initial=False)
+            >>> C.admit(most, "carrier-boost", initial=False)
+            >>> most[0], C.largest(2**20, "carrier-boost", initial=False)[0]
+            (800, 120)
+        """
+        most, listed = [_FREE] * self.k, most_rows(3)
+        if self.d == 3:
+            wide = 8 * radius**4 >= NARROW  # products of a walk in space
+            most[self.k - 3] = _IN_WIDE_SPACE if wide else _IN_SPACE
+            if initial:
+                most[0] = min(most[0], listed)
+            if not self.merged:  # after w alone, samples 1 and 2 are labelled together
+                most[:2] = listed // 2, listed // 2
+        if method == "carrier-boost" and self.k > 2:
+            most[self.k - 2] = min(most[self.k - 2], MOST_CARRIED)
+        return tuple(most)
+
     def _fits(self, i: int, size: int, most: int, *, together: bool = False) -> None:
         if size > most:
             which = f"samples {i} and {i + 1} together" if together else f"sample {i + 1}"
@@ -195,7 +235,11 @@ class Halfspaces:
             )
 
     def predict(self, coords: tuple[Component, ...], X: NDArray[Any]) -> Labels:
-        """Return the labels of a complete hypothesis: +1 iff <a, x> >= w, in integers."""
+        """Return the labels of a complete hypothesis: +1 iff <a, x> >= w, in integers.
+
+        Raises:
+            ArgumentError: unless ``coords`` holds all k components.
+        """
         values = flattened(coords)
         if len(coords) != self.k or len(values) != self.d + 1:
             raise ArgumentError("coords", f"{self.k} components", len(coords))
@@ -205,7 +249,11 @@ class Halfspaces:
         return np.array([1 if total >= w else -1 for total in totals], dtype=np.int8)
 
     def growth(self, m: int) -> int:
-        """Return the largest number of labelings of m points: cells of m hyperplanes in general position."""
+        """Return the largest number of labelings of m points: cells of m hyperplanes in general position.
+
+        Raises:
+            ArgumentError: unless ``m`` is an integer >= 0.
+        """
         check_integer("m", m, 0)
         if self.prefix:
             free = self.d + 1 - len(flattened(self.prefix))
@@ -225,6 +273,9 @@ class Halfspaces:
         Q^ and Q'^ differ by at most one, on every input. Where a completion agrees with all records, Q^ = Q:
         the completions that meet a set of constraints form a convex set, whose projection is an interval, and
         all these intervals hold the one of the full set.
+
+        Raises:
+            ArgumentError: when the hypothesis is complete already: there is no component to choose.
         """
         rows = check_rows(X, self.d)
         wanted = check_labels(y, len(rows), zero=True)
@@ -306,6 +357,27 @@ class Halfspaces:
     ) -> Cells:
         j = self.d + 1 - len(flat)
         return cells_of(Boundaries.of(reduced_rows(rows, flat)[0], wanted, j), self.progress)
+
+
+def check_features(d: int) -> None:
+    """Refuse more features than a learner that goes component by component handles.
+
+    Raises:
+        CapacityError: on d > 3; it names what does handle them.
+
+    Example:
+        >>> try:
+        ...     check_features(5)
+        ... except CapacityError as error:
+        ...     print(error.mend)
+        Use method='exponential' with mode='validated'.
+    """
+    if d > 3:
+        mend = "Use method='exponential' with mode='validated'"
+        mend += "." if d <= MOST_FEATURES else f", on at most {MOST_FEATURES} of the features."
+        raise CapacityError(
+            "X", "of at most 3 features for a learner that goes component by component", f"of {d}", mend
+        )
 
 
 def _best_at(boundaries: Boundaries, x: Fraction) -> int:

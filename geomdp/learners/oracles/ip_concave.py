@@ -75,6 +75,10 @@ def ip_concave(  # noqa: PLR0917 - as many parameters as the paper's algorithm
     Returns:
         The rank.
 
+    Raises:
+        ArgumentError: unless ``how`` is one of :data:`HOW`, ``blocks`` an integer >= 1, and ``y`` one label
+            for each record.
+
     Example:
         >>> from geomdp.learners.domains import Integers
         >>> from geomdp.privacy.sampler import SimSampler
@@ -194,6 +198,9 @@ def halfspace_maximisers(
         coordinates: the domains of a_1, ..., a_d.
         suggest: ask HiGHS first; the answer is the same without, and comes as fast for few coordinates.
 
+    Raises:
+        ArgumentError: unless ``prefix`` is w with fewer coordinates than the points have.
+
     Example:
         >>> from geomdp.learners.domains import Integers
         >>> solve = halfspace_maximisers([1], [Integers(-9, 9), Integers(-9, 9)])
@@ -256,6 +263,9 @@ def blocks_needed(
     Stabbing: on a realizable state all blocks share the target's coordinate, so some score is t, and a score
     of 0 must not be drawn: t = the excess of the exponential mechanism, half of what the interior point asks.
 
+    Raises:
+        ArgumentError: unless ``how`` is one of :data:`HOW` and ``beta`` is a number with 0 < beta < 1.
+
     Example:
         >>> arguments = 2**43, Fraction(4), Fraction(0), Fraction(1, 20)
         >>> blocks_needed(*arguments, how="stabbing"), blocks_needed(*arguments)
@@ -273,6 +283,10 @@ def block_rows(d: int, rho: Fraction, beta: Fraction, blocks: int) -> int:
     Blumer, Ehrenfeucht, Haussler and Warmuth, "Learnability and the Vapnik-Chervonenkis Dimension" (1989):
     max((4/rho) log2(2 t/beta), (8 (d+1)/rho) log2(13/rho)) records, the halfspaces having dimension d + 1 and
     each of t blocks failing with probability beta/t. A subsample without replacement obeys the same bound.
+
+    Raises:
+        ArgumentError: unless ``d`` is an integer >= 1, ``blocks`` is an integer >= 1, ``beta`` is a number
+            with 0 < beta < 1 and ``rho`` is a number with 0 < rho < 1.
 
     Example:
         >>> block_rows(2, Fraction(1, 10), Fraction(1, 20), 20)

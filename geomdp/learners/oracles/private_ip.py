@@ -52,6 +52,9 @@ def private_ip(
     Returns:
         The rank.
 
+    Raises:
+        ArgumentError: unless ``ranks`` are integers in 0..size-1.
+
     Source: the interface of the paper's Theorem 8.9.
 
     Example:
@@ -102,6 +105,10 @@ def plan_levels(
         epsilon, delta: the privacy loss; delta > 0 for a tree level.
         beta: the failure probability.
         levels: 0 for the exponential mechanism alone.
+
+    Raises:
+        ArgumentError: on a size, epsilon, delta or beta out of range, on more levels than are supported, and
+            on levels > 0 where delta is 0 or the domain has one element.
 
     Example:
         >>> plan = plan_levels(2**5026, Fraction(1), Fraction(1, 10**8), Fraction(1, 20), 1)

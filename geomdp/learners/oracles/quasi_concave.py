@@ -46,6 +46,9 @@ def quasi_concave(blocks: Sequence[Block], epsilon: Fraction, sampler: Sampler) 
 def quasi_concave_error(size: int, epsilon: Fraction, beta: Fraction) -> int:
     """Return the E of :func:`quasi_concave` for a domain of this size: about (2/epsilon) ln(size/beta).
 
+    Raises:
+        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
+
     Example:
         >>> quasi_concave_error(2**66, Fraction(1), Fraction(1, 20))
         98

@@ -70,6 +70,11 @@ def plan_rec_concave(
     beta', and h - s' at least the excess of the exponential mechanism on 16 elements. beta' is beta over
     twice the levels plus one.
 
+    Raises:
+        ArgumentError: unless ``size`` is an integer >= 1, ``epsilon`` is a number with 10^-6 <= epsilon <=
+            100, ``beta`` is a number with 0 < beta < 1, ``levels`` is an integer with 0 <= levels <= 8 and
+            ``delta`` is a number with 0 < delta < 1.
+
     Example:
         >>> from geomdp.learners.oracles.quasi_concave import quasi_concave_error
         >>> for bits in (66, 5026):
@@ -128,6 +133,9 @@ def rec_concave(blocks: Sequence[Block], promise: int, plan: RecPlan, sampler: S
 
     Returns:
         The element.
+
+    Raises:
+        ArgumentError: unless ``blocks`` is an objective over as many elements as the plan is for.
 
     Example:
         >>> from geomdp.privacy.sampler import SimSampler

@@ -61,6 +61,10 @@ def reorder_slice(
         epsilon: epsilon_0.
         sampler: the source of randomness.
 
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``size`` is an integer
+            >= 0.
+
     Example:
         >>> from geomdp.privacy.sampler import SimSampler
         >>> least = Step(2, sorted, lambda part, _: part[:1])
@@ -107,6 +111,10 @@ def slicing_cost(epsilon: Fraction, delta: Fraction, *, substitution: bool = Fal
         epsilon: epsilon_0.
         delta: the probability of many hits, > 0.
         substitution: whether releases are epsilon_0-DP for replaced items as well.
+
+    Raises:
+        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``delta`` is a number
+            with 0 < delta < 1.
 
     Example:
         >>> cost = slicing_cost(Fraction(1, 100), Fraction(1, 10**6))

@@ -292,14 +292,22 @@ def side_points(choice: Fraction, beta: Fraction) -> int:
     of permute-and-flip, and there are at most two.
 
     Example:
-        >>> side_points(Fraction(1), Fraction(1, 20))
-        6
+        >>> side_points(Fraction(1), Fraction(1, 20)), side_points(Fraction(1), Fraction(1, 2**400))
+        (6, 555)
     """
     rate = 1 / noise_scale(2, choice)
-    t = 1
-    while Interval.exp_neg(rate * t, 128).hi > beta:
-        t += 1
-    return t
+    bits = 128 + beta.denominator.bit_length()
+
+    def enough(t: int) -> bool:
+        return Interval.exp_neg(rate * t, bits).hi <= beta
+
+    low, high = 0, 1
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def search_delta(plan: TreePlan) -> Fraction:

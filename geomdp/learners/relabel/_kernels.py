@@ -49,8 +49,29 @@ def compare(n1: int, d1: int, n2: int, d2: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _near(a: float, b: float) -> bool:
+def near(a: float, b: float) -> bool:
+    """Return whether two rounded quotients are so near that they may be in the wrong order."""
     return abs(a - b) <= _CLEAR * (abs(a) + abs(b))
+
+
+@njit(cache=True, nogil=True)
+def in_order(num: NDArray[Any], den: NDArray[Any], key: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the ascending order of the first n quotients; write their rounded values into ``key``."""
+    for s in range(n):
+        key[s] = num[s] / den[s]
+    order = np.argsort(key[:n])
+    # insertion: rounded keys are in order, so an element moves only among those that they cannot separate
+    for s in range(1, n):
+        e = order[s]
+        p = s - 1
+        while p >= 0:
+            f = order[p]
+            if not near(key[f], key[e]) or compare(num[f], den[f], num[e], den[e]) <= 0:
+                break
+            order[p + 1] = f
+            p -= 1
+        order[p + 1] = e
+    return order
 
 
 @njit(cache=True, nogil=True)
@@ -73,29 +94,35 @@ def _crossings(
         if d < 0:
             d, t = -d, -t
         num[n], den[n], who[n] = t, d, k
-        key[n] = t / d
         n += 1
-    order = np.argsort(key[:n])
-    # insertion: rounded keys are in order, so an element moves only among those that they cannot separate
-    for s in range(1, n):
-        e = order[s]
-        p = s - 1
-        while p >= 0:
-            f = order[p]
-            if not _near(key[f], key[e]) or compare(num[f], den[f], num[e], den[e]) <= 0:
-                break
-            order[p + 1] = f
-            p -= 1
-        order[p + 1] = e
+    order = in_order(num, den, key, n)
     num[:n], den[:n], who[:n] = num[order], den[order], who[order]
     first = 0
     for s in range(1, n + 1):
         if s == n or not (
-            _near(key[order[s]], key[order[first]]) and compare(num[s], den[s], num[first], den[first]) == 0
+            near(key[order[s]], key[order[first]]) and compare(num[s], den[s], num[first], den[first]) == 0
         ):
             end[first] = s
             first = s
     return n
+
+
+@njit(cache=True, nogil=True)
+def _past(
+    i: int, first: int, last: int, who: NDArray[Any], up: NDArray[Any], down: NDArray[Any],
+    keys: NDArray[Any], score: int, code: int,
+) -> tuple[int, int, bool]:  # fmt: skip
+    """Return score and code above line i past a group of crossings, and whether a cell begins there."""
+    begins = False
+    for t in range(first, last):
+        k = who[t]
+        code ^= keys[k]
+        if k < i:
+            score += down[k] - up[k]
+            begins = True
+        else:
+            score += up[k] - down[k]
+    return score, code, begins
 
 
 @njit(cache=True, nogil=True)
@@ -111,20 +138,14 @@ def histogram(
     n = len(lines)
     num, den = np.empty(n, np.int64), np.empty(n, np.int64)
     who, end = np.empty(n, np.int64), np.empty(n, np.int64)
+    none = np.zeros(n, np.int64)
     for i in range(first, last):
         crossings = _crossings(lines, i, num, den, who, end)
         score = begin[i] + up[i]
         at = 0
         while at < crossings:
-            steeper = False
-            for t in range(at, end[at]):
-                k = who[t]
-                if k < i:
-                    score += down[k] - up[k]
-                    steeper = True
-                else:
-                    score += up[k] - down[k]
-            if steeper:
+            score, _, begins = _past(i, at, end[at], who, up, down, none, score, 0)
+            if begins:
                 counts[score] += 1
             at = end[at]
 
@@ -147,16 +168,8 @@ def locate(
         here = codes[i] ^ keys[i]
         at = 0
         while at < crossings:
-            steeper = False
-            for t in range(at, end[at]):
-                k = who[t]
-                here ^= keys[k]
-                if k < i:
-                    score += down[k] - up[k]
-                    steeper = True
-                else:
-                    score += up[k] - down[k]
-            if steeper and score == wanted and (any_code or here == code):
+            score, here, begins = _past(i, at, end[at], who, up, down, keys, score, here)
+            if begins and score == wanted and (any_code or here == code):
                 if rank == 0:
                     return i, who[at], who[end[at]] if end[at] < crossings else -1
                 rank -= 1
@@ -211,16 +224,8 @@ def carriers(
         here = codes[i] ^ keys[i]
         at = 0
         while at < crossings:
-            steeper = False
-            for t in range(at, end[at]):
-                k = who[t]
-                here ^= keys[k]
-                if k < i:
-                    score += down[k] - up[k]
-                    steeper = True
-                else:
-                    score += up[k] - down[k]
-            if steeper:
+            score, here, begins = _past(i, at, end[at], who, up, down, keys, score, here)
+            if begins:
                 fresh += _note(table, best, worst, here, score)
                 if fresh > room:
                     return fresh

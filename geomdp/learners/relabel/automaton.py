@@ -13,10 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from geomdp.core.errors import check_epsilon
+from geomdp.learners.blocks import holder, shares
 from geomdp.privacy.enclosure import exp_neg
+from geomdp.privacy.runs import Runs
 from geomdp.privacy.sampler import Sampler
 
 _DIGITS = 128
@@ -73,17 +76,16 @@ class Trellis:
 
     def count(self) -> int:
         """Return the number of paths."""
-        ways = (
-            [1] * (max((arc.target for s in self.layers[-1] for arc in s), default=0) + 1)
-            if self.layers
-            else [1]
-        )
+        ways = [1] * (self._last + 1)
         for layer in reversed(self.layers):
             ways = [sum(ways[arc.target] for arc in arcs) for arcs in layer]
         return ways[0]
 
     def sample(self, epsilon: Fraction, sampler: Sampler) -> tuple[int, ...]:
         """Draw the labels of a path with probability proportional to exp(epsilon score / 2), exactly.
+
+        Raises:
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
 
         Example:
             >>> from geomdp.privacy.sampler import SimSampler
@@ -92,6 +94,8 @@ class Trellis:
             (1,)
         """
         half, digits = check_epsilon(epsilon) / 2, _DIGITS
+        if isinstance(sampler, Runs):  # an exhaustive audit lists the arcs with their law
+            return self._listed(half, sampler)
         sums = self._sums(half, digits)
         state, spelt = 0, []
         for at, layer in enumerate(self.layers):
@@ -100,8 +104,10 @@ class Trellis:
             chosen: Arc | None = arcs[0] if len(arcs) == 1 else None
             while chosen is None:
                 u, width = u << digits - width | sampler.uniform(1 << digits - width), digits
-                chosen = _decide(arcs, self._shares(arcs, sums[at + 1], half, digits), u, width)
-                if chosen is None:
+                at_arc = _decide(self._shares(arcs, sums[at + 1], half, digits), u, width)
+                if at_arc is not None:
+                    chosen = arcs[at_arc]
+                else:
                     digits *= 2
                     sums = self._sums(half, digits)
             state = chosen.target
@@ -109,14 +115,40 @@ class Trellis:
                 spelt.append(chosen.label)
         return tuple(spelt)
 
+    def _listed(self, half: Fraction, runs: Runs) -> tuple[int, ...]:
+        """Return the labels of any path: arc by arc, with the exact shares that :meth:`sample` encloses."""
+        after: list[Any] = [Fraction(1)] * (self._last + 1)
+        weights: list[list[list[Any]]] = []
+        for layer in reversed(self.layers):
+            top = max(arc.gain for arcs in layer for arc in arcs)
+            rows = [
+                [runs.decay(half * (top - arc.gain)) * after[arc.target] for arc in arcs] for arcs in layer
+            ]
+            after = [sum(row[1:], row[0]) for row in rows]
+            weights.append(rows)
+        state, spelt = 0, []
+        for layer, rows in zip(self.layers, reversed(weights), strict=True):
+            arcs = layer[state]
+            chosen = arcs[0]
+            if len(arcs) > 1:
+                chosen = runs.listed(list(zip(arcs, shares(rows[state]), strict=True)))
+            state = chosen.target
+            if chosen.label:
+                spelt.append(chosen.label)
+        return tuple(spelt)
+
+    @property
+    def _last(self) -> int:
+        """The largest state after the last layer."""
+        return max((arc.target for arcs in self.layers[-1] for arc in arcs), default=0) if self.layers else 0
+
     def _sums(self, half: Fraction, digits: int) -> list[list[Scaled]]:
         """Return, for each layer and state, an enclosure of the weight of all ways to finish.
 
         Weights of a layer are taken relative to the layer's largest gain, which all paths share.
         """
         one = Scaled(1, 1, 0)
-        last = max((arc.target for arcs in self.layers[-1] for arc in arcs), default=0) if self.layers else 0
-        sums: list[list[Scaled]] = [[one] * (last + 1)]
+        sums: list[list[Scaled]] = [[one] * (self._last + 1)]
         for layer in reversed(self.layers):
             top = max(arc.gain for arcs in layer for arc in arcs)
             powers: dict[int, Scaled] = {}
@@ -169,16 +201,9 @@ def _plus(a: Scaled, b: Scaled, digits: int) -> Scaled:
     return _short(Scaled((a.low << gap) + b.low, (a.high << gap) + b.high, b.shift), digits)
 
 
-def _decide(arcs: tuple[Arc, ...], shares: list[Scaled], u: int, width: int) -> Arc | None:
-    """Return the arc whose share of the sum holds U, known to lie in [u, u + 1)/2^width, or None if open."""
+def _decide(shares: list[Scaled], u: int, width: int) -> int | None:
+    """Return which share of the sum holds U, known to lie in [u, u + 1)/2^width, or None if open."""
     floor = min(share.shift for share in shares)
-    low = [share.low << share.shift - floor for share in shares]
-    high = [share.high << share.shift - floor for share in shares]
-    bottom, top = u * sum(low), (u + 1) * sum(high)
-    below_low = below_high = 0
-    for at, arc in enumerate(arcs):
-        after_low, after_high = below_low + low[at], below_high + high[at]
-        if (at == 0 or below_high << width <= bottom) and (at == len(arcs) - 1 or top <= after_low << width):
-            return arc
-        below_low, below_high = after_low, after_high
-    return None
+    low = accumulate((share.low << share.shift - floor for share in shares), initial=0)
+    high = accumulate((share.high << share.shift - floor for share in shares), initial=0)
+    return holder(list(low), list(high), u, width)

@@ -31,7 +31,7 @@ from geomdp.core.errors import CapacityError
 from geomdp.learners.classes.base import Progress
 from geomdp.learners.relabel.space import Boundaries, Point
 
-_NARROW = 2**62
+NARROW = 2**62  #: what numerators and denominators of compiled walks stay below
 _CHUNK = 2**21  # crossings between two reports of progress
 _MOST = 2**27  # carrier cells that a table may hold
 MOST_CARRIED = math.isqrt(2 * _MOST)  # rows to relabel
@@ -66,7 +66,7 @@ class PlaneCells:
         self._boundaries, self._progress = boundaries, progress
         slopes = max((abs(v) for line in self.lines for v in line[:2]), default=0)
         offsets = max((abs(line[2]) for line in self.lines), default=0)
-        fits = 2 * slopes * max(slopes, offsets) < _NARROW
+        fits = 2 * slopes * max(slopes, offsets) < NARROW
         self._shift = 2 * (2 * slopes * slopes).bit_length()
         self.compiled = fits if compiled is None else compiled and fits
 
@@ -204,11 +204,7 @@ class PlaneCells:
             a, b = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2), dtype=np.int64)
             for first, last in self._chunks():
                 _kernels.ends(lines, up, down, begin, first, last, a, b)
-            for reach, found in ((left, a), (right, b)):
-                for s in np.flatnonzero(found[:, 1]).tolist():
-                    num, den = found[s].tolist()
-                    reach[s] = Fraction(num, den) if den > 0 else None
-            return left, right
+            return read_ends(a), read_ends(b)
         for i in range(len(self.lines)):
             if self.lines[i][1]:
                 score = self._begin[i] + max(self.up[i], self.down[i])
@@ -323,6 +319,12 @@ class PlaneCells:
     def _heights(self, x: Fraction) -> list[Fraction | None]:
         """Return the ordinates of the lines at an abscissa; None for vertical lines."""
         return [(c - a * x) / b if b else None for a, b, c in self.lines]
+
+
+def read_ends(table: NDArray[np.int64]) -> Reach:
+    """Return the ends that a compiled walk has noted, (num, den) per score; den < 0 stands for infinity."""
+    found = {s: table[s].tolist() for s in np.flatnonzero(table[:, 1]).tolist()}
+    return {s: Fraction(num, den) if den > 0 else None for s, (num, den) in found.items()}
 
 
 def _from_below(line: tuple[int, ...]) -> tuple[int, Fraction, Fraction]:

@@ -15,15 +15,22 @@ intervals.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
 
 from geomdp.learners.blocks import Block, Blocks
 from geomdp.learners.classes.base import Progress
 from geomdp.learners.domains import OrderedDomain
-from geomdp.learners.relabel.plane_sweep import PlaneCells, Reach
+from geomdp.learners.relabel.plane_sweep import NARROW, PlaneCells, Reach, read_ends
 from geomdp.learners.relabel.space import Boundaries, LineCells
+
+_CHUNK = 2**24  # crossings of a piece of work
 
 
 def reach_of(
@@ -44,6 +51,8 @@ def reach_of(
         return _intervals(boundaries)
     if boundaries.j == 2:
         return PlaneCells(boundaries, compiled=compiled, progress=progress).reach()
+    if boundaries.j == 3 and compiled is not False and _narrow(boundaries):
+        return _in_space(boundaries, progress)
     left: Reach = {}
     right: Reach = {}
     for done, i in enumerate(standing):
@@ -52,6 +61,42 @@ def reach_of(
         _merge(right, part_right, larger=True)
         if progress is not None:
             progress((done + 1) / len(standing))
+    return left, right
+
+
+def _narrow(boundaries: Boundaries) -> bool:
+    """Return whether all numbers of a walk in space fit: lines on a plane have entries of two products."""
+    largest = max(abs(v) for plane in boundaries.planes for v in plane[:-1])
+    offset = max(abs(plane[-1]) for plane in boundaries.planes)
+    return 2 * (2 * largest**2) * (2 * largest * max(largest, offset)) < NARROW
+
+
+def _in_space(boundaries: Boundaries, progress: Progress) -> tuple[Reach, Reach]:
+    """Return the ends in three dimensions by a compiled walk along the lines of each plane, in threads.
+
+    Every thread widens tables of its own; minima and maxima do not depend on the order of planes.
+    """
+    from geomdp.learners.relabel import _space_kernels
+
+    planes = np.array(boundaries.planes, dtype=np.int64)
+    up, down = np.array(boundaries.above, dtype=np.int64), np.array(boundaries.below, dtype=np.int64)
+    size = boundaries.base + int(np.maximum(up, down).sum()) + 1
+    n = len(planes)
+    step = max(1, min(_CHUNK // (n * n), n // 4))
+
+    def walked(first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        tables = np.zeros((size, 2), dtype=np.int64), np.zeros((size, 2), dtype=np.int64)
+        _space_kernels.ends(planes, up, down, boundaries.base, first, min(first + step, n), *tables)
+        return tables
+
+    left: Reach = {}
+    right: Reach = {}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for first, tables in zip(range(0, n, step), pool.map(walked, range(0, n, step)), strict=True):
+            for reach, table, larger in ((left, tables[0], False), (right, tables[1], True)):
+                _merge(reach, read_ends(table), larger=larger)
+            if progress is not None:
+                progress(min(first + step, n) / n)
     return left, right
 
 

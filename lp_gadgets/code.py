@@ -6,7 +6,7 @@ generator has entries 0 and 1, and a codeword is made by exclusive or of labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +26,7 @@ class FieldCode:
         q: alphabet size, a power of two.
         prefer: variables that should carry message symbols where possible (for instance a minimum stopping
             set: the erasures there then change the value of F).
+        progress: told the fraction of the checks that have been eliminated.
 
     Attributes:
         graph, q: as given.
@@ -43,12 +44,18 @@ class FieldCode:
         (3, True, [1, 2, 3])
     """
 
-    def __init__(self, graph: TannerGraph, q: int, prefer: Iterable[int] = ()) -> None:
+    def __init__(
+        self,
+        graph: TannerGraph,
+        q: int,
+        prefer: Iterable[int] = (),
+        progress: Callable[[float], None] | None = None,
+    ) -> None:
         self.graph, self.q = graph, check_alphabet(q)
         wanted = check_variables(graph, "prefer", prefer)
         # Checked variables are taken greedily from the back of this order, so the front carries the message.
         order = sorted(range(graph.K), key=lambda v: (v not in wanted, v))
-        self._determined = _eliminate(graph, order[::-1])
+        self._determined = _eliminate(graph, order[::-1], progress)
         self.k = graph.K - len(self._determined)
         self.message_positions = tuple(v for v in range(graph.K) if v not in self._determined)
 
@@ -121,7 +128,9 @@ class FieldCode:
         return trace_inner_product(a, b, self.q)
 
 
-def _eliminate(graph: TannerGraph, order: list[int]) -> dict[int, int]:
+def _eliminate(
+    graph: TannerGraph, order: list[int], progress: Callable[[float], None] | None = None
+) -> dict[int, int]:
     """Return the variables that the checks determine, each with the set (as bits) of those it is the sum of.
 
     Variables are taken in the given order and kept when their columns of H are independent of the earlier
@@ -138,4 +147,6 @@ def _eliminate(graph: TannerGraph, order: list[int]) -> dict[int, int]:
         rows = [row ^ pivot if row & bit else row for row in rows]
         determined = {x: row ^ pivot if row & bit else row for x, row in determined.items()}
         determined[v] = pivot
+        if progress is not None:
+            progress(len(determined) / graph.M)
     return {v: row & ~(1 << v) for v, row in determined.items()}

@@ -7,7 +7,8 @@
 * ``dataset.npz``: the same records as a compressed sparse array, with labels and copies.
 * ``summary.json``: parameters, the optimum that was predicted and the bounds that are certified.
 
-All numbers are written as integers.
+All numbers are written as integers. The instance is verified before anything is written, so no file states a
+name, a row or a bound that its certificate does not prove.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, describe
+from geomdp.core.errors import ArgumentError, CapacityError, CertificateError, describe
 from lp_gadgets.files import check_target, reason_of, replace
+from lp_gadgets.records import total
 from lp_gadgets.sparse import SparseRows, join
 from lp_gadgets.stored import StoredInstance
 from lp_gadgets.verifier import Evidence
@@ -37,18 +39,27 @@ NAMES = {
     "json": ("summary.json",),
 }
 WIDTH = 100
+#: Most lines of both LIBSVM files together where every copy is a line of its own: some gigabytes.
+MAX_LINES = 10**8
+#: Characters that are written at once.
+CHUNK = 2**20
 
 
 def export(
-    folder: StoredInstance, out: str | Path, formats: Sequence[str] = FORMATS, repeat: bool = False
+    folder: StoredInstance,
+    out: str | Path,
+    formats: Sequence[str] = FORMATS,
+    repeat: bool = False,
+    progress: Callable[[float], None] | None = None,
 ) -> list[Path]:
-    """Write an instance in the given formats to a folder, which is made if it is missing.
+    """Verify an instance and write it in the given formats to a folder, which is made if it is missing.
 
     Args:
         folder: an instance read from disk, see :func:`lp_gadgets.folder.load`.
         out: where to write.
         formats: some of :data:`FORMATS`.
         repeat: write every copy of a record as a line of its own (LIBSVM only).
+        progress: told the fraction of the certificate that has been replayed.
 
     Returns:
         The files written.
@@ -56,10 +67,30 @@ def export(
     Raises:
         ArgumentError: on an unknown format, a folder that cannot be written, or a file in it that is needed
             and not one of ours; nothing was written then.
+        CapacityError: when ``repeat`` asks for more than :data:`MAX_LINES` lines; nothing was written then.
+        CertificateError: when the instance does not verify; nothing was written then.
+
+    Example:
+        >>> import tempfile
+        >>> from lp_gadgets.folder import load
+        >>> from lp_gadgets.instance import HardInstance
+        >>> from lp_gadgets.tanner import TannerCode
+        >>> inst = HardInstance(TannerCode.geometry("Fano"), J=20)
+        >>> with tempfile.TemporaryDirectory() as place:
+        ...     _ = inst.save([1, 0, 1], [1, 1, 0], f"{place}/inst")
+        ...     [path.name for path in export(load(f"{place}/inst"), f"{place}/out", ["mps", "json"])]
+        ['instance.mps', 'summary.json']
     """
     names = check_formats(formats)
     place = check_target(out, [file for name in names for file in NAMES[name]], "out")
     evidence = folder.evidence
+    lines = sum(map(total, evidence.held))
+    if repeat and "libsvm" in names and lines > MAX_LINES:
+        mend = "Leave repeat out: then a line says how many copies there are."
+        raise CapacityError("repeat", f"left out beyond {MAX_LINES} lines", f"given, for {lines}", mend)
+    folder.verify(progress)
+    if not all(map(is_portable, (*evidence.public.names, *evidence.pins.names, *evidence.layout.variables))):
+        raise CertificateError("Step 'export': a name of a row or variable is not legal in model files.")
     written = []
     try:
         place.mkdir(parents=True, exist_ok=True)
@@ -119,7 +150,8 @@ def _writer(
 def held_rows(evidence: Evidence) -> SparseRows:
     """Return the program of the words that are held: the public rows, then their pins."""
     first = 2 + len(evidence.public)
-    pins = evidence.pins.select(np.flatnonzero(evidence.held[0][first:] + evidence.held[1][first:]))
+    held = (evidence.held[0][first:] != 0) | (evidence.held[1][first:] != 0)
+    pins = evidence.pins.select(np.flatnonzero(held))
     return join(evidence.public.columns, [evidence.public, pins])
 
 
@@ -274,7 +306,14 @@ def write_libsvm(file: TextIO, evidence: Evidence, word: int, repeat: bool = Fal
     label = ("-1", "+1")[word]
     for features, copies in record_lines(evidence, word):
         line = label + "".join(f" {i}:{a}" for i, a in features.items())
-        file.write((line + "\n") * copies if repeat else f"{line} # {copies}\n")
+        if not repeat:
+            file.write(f"{line} # {copies}\n")
+            continue
+        whole, rest = divmod(copies, max(1, CHUNK // len(line)))
+        chunk = (line + "\n") * min(copies, max(1, CHUNK // len(line)))
+        for _ in range(whole):
+            file.write(chunk)
+        file.write((line + "\n") * rest)
 
 
 def read_libsvm(path: str | Path, d: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:

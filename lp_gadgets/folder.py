@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, CertificateError, GeomdpError, describe
+from geomdp.core.sample import MAX_RECORDS
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.export import FORMATS, export
 from lp_gadgets.files import check_target, named, reason_of, replace
 from lp_gadgets.layout import Block, Layout
+from lp_gadgets.records import MAX_COPIES
 from lp_gadgets.sparse import SparseRows
 from lp_gadgets.stored import FILES, FORMAT, StoredInstance, manifest_of
 from lp_gadgets.strict import keys_of, read_json, whole
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 PARTS = ("start", "index", "value", "bound")
 HELD = ("alice_cells", "alice_copies", "bob_cells", "bob_copies")
+#: Most bytes that the arrays of a file may take in memory: some times those of the largest program.
+MAX_BYTES = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +66,24 @@ class Folder(StoredInstance):
     """
 
     def export(
-        self, out: str | Path, formats: Sequence[str] | None = None, repeat: bool = False
+        self,
+        out: str | Path,
+        formats: Sequence[str] | None = None,
+        repeat: bool = False,
+        progress: Callable[[float], None] | None = None,
     ) -> list[Path]:
-        """Write the instance to a folder `out` in other people's formats.
+        """Verify the instance and write it to a folder in other people's formats.
 
-        See :func:`lp_gadgets.export.export`, also for `formats` and `repeat`.
+        Args:
+            out: where to write.
+            formats: some of :data:`lp_gadgets.export.FORMATS`, by default all.
+            repeat: write every copy of a record as a line of its own (LIBSVM only).
+            progress: told the fraction of the certificate that has been replayed.
+
+        Returns:
+            The files written; see :func:`lp_gadgets.export.export`, also for errors.
         """
-        return export(self, out, FORMATS if formats is None else formats, repeat)
+        return export(self, out, FORMATS if formats is None else formats, repeat, progress)
 
 
 def save(
@@ -172,6 +187,8 @@ def load(folder: str | Path) -> Folder:
         raise CertificateError(f"Step 'reading': {problem}") from None
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as problem:
         raise CertificateError(f"Step 'reading': a part is missing or malformed ({problem}).") from None
+    except MemoryError:
+        raise CertificateError("Step 'reading': an array does not fit in memory.") from None
     except zipfile.BadZipFile:
         raise CertificateError("Step 'reading': an array file is damaged.") from None
 
@@ -185,8 +202,14 @@ def _save_arrays(path: Path, arrays: dict[str, Any]) -> None:
 
 
 def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        return dict(arrays)
+    """Return the arrays of a file; one that would unfold to more than :data:`MAX_BYTES` is refused first."""
+    with path.open("rb") as file:
+        with zipfile.ZipFile(file) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
+                raise CertificateError(f"Step 'reading': {path.name} holds more than {MAX_BYTES} bytes.")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as arrays:
+            return dict(arrays)
 
 
 def _text(lines: Any) -> NDArray[np.uint8]:
@@ -194,6 +217,8 @@ def _text(lines: Any) -> NDArray[np.uint8]:
 
 
 def _lines(array: NDArray[np.uint8]) -> tuple[str, ...]:
+    if array.dtype != np.uint8 or array.ndim != 1:
+        raise CertificateError("Step 'reading': a list of texts is malformed.")
     return tuple(array.tobytes().decode().split("\n"))
 
 
@@ -217,20 +242,10 @@ def _record_arrays(proof: Evidence) -> dict[str, Any]:
 def _rows(arrays: dict[str, Any], stem: str, columns: int) -> SparseRows:
     parts = {part: np.asarray(arrays[f"{stem}_{part}"]) for part in PARTS}
     names = _lines(arrays[f"{stem}_names"])
-    if any(part.dtype != np.int64 or part.ndim != 1 for part in parts.values()):
-        raise CertificateError(f"Step 'reading': the {stem} rows are not integers.")
-    start, index = parts["start"], parts["index"]
-    sound = (
-        len(start) == len(parts["bound"]) + 1 == len(names) + 1
-        and len(index) == len(parts["value"]) == int(start[-1])
-        and int(start[0]) == 0
-        and bool((np.diff(start) > 0).all())
-        and (not len(index) or (int(index.min()) >= 0 and int(index.max()) < columns))
-    )
-    inside = np.repeat(np.arange(len(start) - 1), np.diff(start)) if sound else np.zeros(0)
-    if not sound or ((np.diff(index) <= 0) & (np.diff(inside) == 0)).any():
+    rows = SparseRows(columns, parts["start"], parts["index"], parts["value"], parts["bound"], names)
+    if not rows.sound:
         raise CertificateError(f"Step 'reading': the {stem} rows are malformed.")
-    return SparseRows(columns, start, index, parts["value"], parts["bound"], names)
+    return rows
 
 
 def _evidence(manifest: dict[str, Any], arrays: dict[str, Any], records: dict[str, Any]) -> Evidence:
@@ -246,7 +261,8 @@ def _evidence(manifest: dict[str, Any], arrays: dict[str, Any], records: dict[st
         copies = np.zeros(2 + len(public) + len(pins), dtype=np.int64)
         cells, counts = records[f"{stem}_cells"], records[f"{stem}_copies"]
         sound = cells.shape == counts.shape == (cells.size,) and cells.dtype == counts.dtype == np.int64
-        if not sound or not cells.size or int(counts.min()) < 1 or (np.diff(cells) <= 0).any():
+        sound = sound and cells.size and 1 <= int(counts.min()) <= int(counts.max()) <= MAX_RECORDS
+        if not sound or (cells[1:] <= cells[:-1]).any():
             raise CertificateError(f"Step 'reading': the records of {stem} are malformed.")
         if int(cells[0]) < 0 or int(cells[-1]) >= len(copies):
             raise CertificateError(f"Step 'reading': a record of {stem} is not in the domain.")
@@ -256,8 +272,11 @@ def _evidence(manifest: dict[str, Any], arrays: dict[str, Any], records: dict[st
     if numerator != "1" or not denominator.isdecimal() or int(denominator) < 1:
         raise CertificateError("Step 'reading': the slack is not 1/N.")
     message = list(manifest["message"])
-    if not whole(manifest["J"], manifest["L"], *message) or min(manifest["J"], manifest["L"]) < 1:
-        raise CertificateError("Step 'reading': J, L or a message position is not a positive integer.")
+    J, L = manifest["J"], manifest["L"]
+    if not whole(J, L, *message) or not (1 <= J <= MAX_COPIES and 1 <= L <= MAX_COPIES):
+        raise CertificateError(
+            f"Step 'reading': J or L is not an integer in 1..{MAX_COPIES}, or a message position none."
+        )
     return Evidence(
         code=TannerCode.from_dict(manifest["code"]),
         embedding=Embedding(manifest["q"], manifest["embedding"]),
@@ -266,7 +285,7 @@ def _evidence(manifest: dict[str, Any], arrays: dict[str, Any], records: dict[st
         public=public,
         pins=pins,
         N=int(denominator),
-        J=manifest["J"],
-        L=manifest["L"],
+        J=J,
+        L=L,
         held=(held[0], held[1]),
     )

@@ -114,7 +114,7 @@ class Hull:
     @cached_property
     def functions(self) -> NDArray[Any]:
         """(F, n + 1) each facet as the affine function b - A x >= 0: coefficients, then the constant."""
-        return np.column_stack([-self.A, self.b])
+        return np.column_stack([_negated(self.A), self.b])
 
     def verify(self) -> None:
         """Check every claim again in integers: equations, validity, ranks, and both sides of each ridge.
@@ -123,7 +123,7 @@ class Hull:
             CertificateError: naming the first claim that fails.
         """
         frame = _Frame.of(self.points)
-        joined = np.column_stack([self.E, -self.e])
+        joined = np.column_stack([self.E, _negated(self.e)])
         if frame.h != self.dimension or len(self.E) != self.points.shape[1] - frame.h:
             raise CertificateError("The number of equations does not match the dimension of the points.")
         if len(joined) and (
@@ -275,6 +275,11 @@ class _Frame:
             record,
             orders,
         )
+
+
+def _negated(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the negative of integers, exactly: int64 has no 2^63."""
+    return -(array.astype(object) if array.size and int(array.min()) == -(2**63) else array)
 
 
 def _sorted_points(table: NDArray[Any]) -> NDArray[Any]:

@@ -16,6 +16,7 @@ the program is feasible iff F = 0 (paper, Lemma D.1).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -167,10 +168,11 @@ def predict_size(code: FieldCode, recipe: Recipe) -> ProgramSize:
     K, k, step = code.graph.K, code.k, recipe.embedding.dimension
     edges = len(recipe.embedding.polytope_rows("z"))
     auxiliaries = rows = nonzeros = 0
-    for check in checks_of(code):
-        nodes = recipe.nodes(len(check))
-        auxiliaries += len(nodes) - 1
-        count = len(nodes) * _own_rows(Relation.check(len(nodes[0]), recipe.embedding), recipe.node)
+    for degree, checks in Counter(map(len, checks_of(code))).items():
+        nodes = recipe.nodes(degree)
+        auxiliaries += checks * (len(nodes) - 1)
+        own = _own_rows(Relation.check(len(nodes[0]), recipe.embedding), recipe.node)
+        count = checks * len(nodes) * own
         rows += count
         nonzeros += count * len(nodes[0]) * step
     trace = _own_rows(Relation.trace(recipe.embedding), recipe.trace)
@@ -237,7 +239,8 @@ def size_table(code: FieldCode) -> list[dict[str, Any]]:
 
 def _countable(code: FieldCode, recipe: Recipe) -> bool:
     """Return whether the sizes of all gadgets are known without enumerating facets."""
-    degrees = {len(node) for check in checks_of(code) for node in recipe.nodes(len(check))} - {1}
+    lengths = set(map(len, checks_of(code)))
+    degrees = {len(node) for length in lengths for node in recipe.nodes(length)} - {1}
     relations = [(Relation.check(degree, recipe.embedding), recipe.node) for degree in degrees]
     relations.append((Relation.trace(recipe.embedding), recipe.trace))
     return all(predict(relation, encoding).exact for relation, encoding in relations)

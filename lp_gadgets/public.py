@@ -26,7 +26,7 @@ from lp_gadgets.gadgets.forcing import (
 from lp_gadgets.gadgets.slack import slack_denominator, weight_lists
 from lp_gadgets.graphs.small_sets import stopping_sets
 from lp_gadgets.program import Program, Recipe, check_fits
-from lp_gadgets.records import Records, encoding_diameters
+from lp_gadgets.records import MAX_COPIES, Records, checked_size, encoding_diameters, records_needed
 from lp_gadgets.stopping import StoppingDistance
 from lp_gadgets.tanner import TannerCode
 
@@ -52,7 +52,7 @@ class PublicInstance:
         n: records of either party; by default as many as the larger encoder needs.
         time_limit: seconds for the search for the stopping distance; beyond them a certified lower bound
             takes its place.
-        stopping: the stopping distance, when it is known already.
+        stopping: the stopping distance of this graph, when it is known already; its proof is replayed.
         progress: told the fraction done, in [0, 1].
 
     Attributes:
@@ -65,8 +65,10 @@ class PublicInstance:
         n: records of either party.
 
     Raises:
-        ArgumentError: on a bad argument, or a code whose only word is zero.
+        ArgumentError: on a bad argument, such as the stopping distance of another graph, or a code whose only
+            word is zero.
         CapacityError: when the predicted size does not fit; nothing was built.
+        CertificateError: when a given stopping distance does not verify.
 
     Example:
         >>> inst = PublicInstance(TannerCode.geometry("Fano"), q=2, J=20, L=3)
@@ -96,10 +98,14 @@ class PublicInstance:
             raise ArgumentError("code", "a TannerCode", describe(code), mend)
         recipe = Recipe.of(q, embedding, encoding)
         self.code, self.q = code, recipe.embedding.q
-        self.J, self.L = check_integer("J", J, 1, 2**40), check_integer("L", L, 1, 2**40)
+        self.J, self.L = check_integer("J", J, 1, MAX_COPIES), check_integer("L", L, 1, MAX_COPIES)
         report = progress or (lambda fraction: None)
-        check_fits(code.over(self.q), recipe)  # before the search, which may take long
-        if stopping is None:
+        size = check_fits(code.over(self.q), recipe)  # before the search, which may take long
+        least = max(records_needed(code.K, size.rows, self.J, self.L))
+        self.n = checked_size(least if n is None else n, least)
+        if stopping is not None:
+            _check_stopping(stopping, code)
+        else:
             stopping = code.stopping_distance(time_limit, lambda part: report(0.6 * part))
         self.stopping = stopping
         self.field = code.over(self.q, stopping.witness)
@@ -108,7 +114,6 @@ class PublicInstance:
         report(0.9)
         N = slack_denominator(self.k, self.D - 1, forcing_weights(self.program, self.gadgets))
         self.records = Records(self.program.public, self.program.pins, code.K, self.q, N, self.J, self.L)
-        self.n = max(self.records.needed) if n is None else self.records.checked_size(n)
         report(1.0)
 
     def __repr__(self) -> str:
@@ -190,6 +195,16 @@ class PublicInstance:
     def small_sets(self) -> list[tuple[int, ...]]:
         """Stopping sets that are cheaper to give up than a public row, smallest first; not all of them."""
         return stopping_sets(self.code, min(self.code.K, self.D + FURTHER, (self.J - 1) // self.L))
+
+
+def _check_stopping(stopping: object, code: TannerCode) -> None:
+    """Refuse a stopping distance that is not proved for this very graph."""
+    if not isinstance(stopping, StoppingDistance):
+        mend = "Write stopping=code.stopping_distance(), or leave it out."
+        raise ArgumentError("stopping", "a StoppingDistance", describe(stopping), mend)
+    if stopping.proof.graph != code.sha256:
+        raise ArgumentError("stopping", "the stopping distance of this graph", "that of another one")
+    stopping.verify(code)
 
 
 def _gadgets(program: Program) -> dict[str, dict[str, Any]]:

@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, CapacityError, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_integer, describe
 from geomdp.core.sample import MAX_RECORDS, Sample
 
 if TYPE_CHECKING:
     from lp_gadgets.code import FieldCode
     from lp_gadgets.sparse import SparseRows
 
+#: Largest number of copies of a public record, or of a pin.
+MAX_COPIES = 2**40
 #: Largest number of entries of a domain that is written out as a dense array.
 MAX_ENTRIES = 2**28
 
@@ -72,8 +74,7 @@ class Records:
     @property
     def needed(self) -> tuple[int, int]:
         """The records that Alice's and Bob's encoders need before padding."""
-        pins = self.K * self.L
-        return pins + self.J, pins + (len(self.public) + 1) * self.J
+        return records_needed(self.K, len(self.public), self.J, self.L)
 
     @cached_property
     def domain(self) -> Domain:
@@ -98,12 +99,12 @@ class Records:
                 "Use export, which keeps the non-zero ones only.",
             )
         half = len(self.pins) // 2
-        top = int(max(np.abs(self.pins.value).max(), np.abs(self.pins.bound).max())) * self.N + 1
+        top = max(self.public.largest, self.pins.largest * self.N + 1)
         X = np.zeros((self.m, self.d), dtype=np.int64 if top < 2**62 else object)
         X[0, -1], X[1, -1] = -1, 1
         first = 2 + len(self.public)
         for rows, start in ((self.public, 2), (self.pins.select(range(half, 2 * half)), first + half)):
-            X[start : start + len(rows), :-1] = -rows.dense()
+            X[start : start + len(rows), :-1] = -rows.dense().astype(X.dtype)
             X[start : start + len(rows), -1] = rows.bound
         alice = self.pins.select(range(half))
         X[first : first + half, :-1] = self.N * alice.dense().astype(X.dtype)
@@ -138,18 +139,7 @@ class Records:
             ArgumentError: when it does not, saying how many are needed.
             CapacityError: when a sample cannot hold so many.
         """
-        least = max(self.needed)
-        size = check_integer("n", n, 1)
-        if size < least:
-            raise ArgumentError(
-                "n",
-                f"at least {least}",
-                size,
-                f"The encoders need {least} records: lower J or L, or raise n.",
-            )
-        if size > MAX_RECORDS:
-            raise CapacityError("n", f"at most {MAX_RECORDS}", size, "Lower J and L.")
-        return size
+        return checked_size(n, max(self.needed))
 
     def sample(self, word: str, labels: NDArray[np.int64], n: int | None = None) -> Sample:
         """Return a party's records as a sample on the domain; Alice's labels are -1, Bob's +1."""
@@ -168,7 +158,7 @@ class Records:
             held: copies of every domain point with label -1, and with label +1.
         """
         wrong = self.wrong(numerators, denominator)
-        return sum(int(copies[points].sum()) for copies, points in zip(held, wrong, strict=True))
+        return sum(total(copies[points]) for copies, points in zip(held, wrong, strict=True))
 
     def wrong(
         self, numerators: NDArray[Any], denominator: int
@@ -190,6 +180,51 @@ class Records:
         strict = np.array([self.N * int(s) + denominator > 0 for s in pins[:half]], dtype=bool)
         plus = np.concatenate([[False, True], public, ~strict, pins[half:] >= 0]).astype(bool)
         return plus, ~plus
+
+
+def records_needed(K: int, rows: int, J: int, L: int) -> tuple[int, int]:
+    """Return the records that Alice's and Bob's encoders need before padding.
+
+    Args:
+        K: symbols of a word.
+        rows: public rows.
+        J, L: copies of every public record, and of every pin.
+
+    Example:
+        >>> records_needed(7, 140, J=20, L=3)
+        (41, 2841)
+    """
+    return K * L + J, K * L + (rows + 1) * J
+
+
+def checked_size(n: object, least: int) -> int:
+    """Return a number of records that is at least the given one.
+
+    Raises:
+        ArgumentError: when it is no such integer, saying how many are needed.
+        CapacityError: when a sample cannot hold so many.
+
+    Example:
+        >>> checked_size(50, least=41)
+        50
+    """
+    size = check_integer("n", n, 1)
+    if size < least:
+        mend = f"The encoders need {least} records: lower J or L, or raise n."
+        raise ArgumentError("n", f"at least {least}", describe(size), mend)
+    if size > MAX_RECORDS:
+        raise CapacityError("n", f"at most {MAX_RECORDS}", describe(size), "Lower J and L.")
+    return size
+
+
+def total(copies: NDArray[np.int64]) -> int:
+    """Return the sum of numbers of copies, in Python integers: an int64 sum of many could wrap around.
+
+    Example:
+        >>> total(np.full(8, 2**62)) == 2**65
+        True
+    """
+    return sum(copies.tolist())
 
 
 def encoding_diameters(field: FieldCode, L: int) -> tuple[int, int]:

@@ -19,21 +19,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import ceil, log
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon, check_fraction, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_epsilon, check_integer, describe
 from geomdp.core.sample import Sample
 from lp_gadgets.program import ProgramSize, Recipe, predict_size
+from lp_gadgets.public import PublicInstance
+from lp_gadgets.records import records_needed
 from lp_gadgets.tanner import TannerCode
+from lp_gadgets.thresholds import check_constant
 
 if TYPE_CHECKING:
     from lp_gadgets.instance import HardInstance
+
+#: A rational number just below ln 2: a bound that is rounded down is still a bound.
+LN2_BELOW = Fraction(693147180559945309417232, 10**24)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -78,17 +86,23 @@ class Scale:
             code: the graph.
             q: alphabet size.
             embedding, encoding: see :meth:`lp_gadgets.program.Recipe.of`.
-            D: the certified erasure threshold, if it is known; else the stopping distance is searched.
+            D: the certified erasure threshold, if it is known; else the stopping distance is searched. The
+                positions where a codeword is not zero are a stopping set, so D is at most the least weight of
+                the generator's rows.
 
         Raises:
-            ArgumentError: when the code has dimension 0, the embedding or encoding is unknown, or D is no
-                integer >= 1.
+            ArgumentError: when the code is no TannerCode or has dimension 0, the embedding or encoding is
+                unknown, or D is no integer from 1 to that weight.
         """
+        _check_items("code", [code], TannerCode)
         recipe = Recipe.of(q, embedding, encoding)
         field = code.over(recipe.embedding.q)
         if field.k < 1:
             raise ArgumentError("code", "a code of dimension k >= 1", "one whose only word is zero")
-        found = code.stopping_distance().lower if D is None else check_integer("D", D, 1)
+        if D is None:
+            found = code.stopping_distance().lower
+        else:
+            found = check_integer("D", D, 1, int(field.generator.sum(axis=1).min()))
         support = int(field.generator.any(axis=0).sum())
         return cls(code.name, code.K, field.q, field.k, found, predict_size(field, recipe), support)
 
@@ -113,12 +127,21 @@ class Scale:
         return self.D * self.bits / (self.K * self.d)
 
     def needed(self, t: int) -> int:
-        """Return the records that Bob's encoder, the larger one, needs for a gap of t."""
-        return self.K * -(-t // self.D) + (self.size.rows + 1) * t
+        """Return the records that Bob's encoder, the larger one, needs for a gap of t.
+
+        Raises:
+            ArgumentError: unless ``t`` is an integer >= 0.
+        """
+        J = check_integer("t", t, 0)
+        return max(records_needed(self.K, self.size.rows, J, -(-J // self.D)))
 
     def largest_gap(self, n: int) -> int:
-        """Return the largest t whose encoders fit into n records, by bisection."""
-        low, high = 0, n
+        """Return the largest t whose encoders fit into n records, by bisection.
+
+        Raises:
+            ArgumentError: unless ``n`` is an integer >= 0.
+        """
+        low, high = 0, check_integer("n", n, 0)
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if self.needed(middle) <= n else (low, middle - 1)
@@ -130,11 +153,11 @@ class Scale:
         `c_I` is the constant of the information bound, which is not known explicitly.
 
         Raises:
-            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``c_I`` is a finite
-                number.
+            ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``c_I`` one with
+                0 < c_I <= 10^9.
         """
-        budget, constant = check_epsilon(epsilon), check_fraction("c_I", c_I)
-        ratio = float(constant) * self.bits * log(2) / (2 * float(budget) * self.support)
+        budget, constant = check_epsilon(epsilon), check_constant(c_I)
+        ratio = constant * self.bits * LN2_BELOW / (2 * budget * self.support)  # in fractions: ceil is exact
         return self.D * max(0, ceil(ratio) - 1) + 1
 
     def bound(self, n: int, epsilon: object, c_I: object = 1) -> int:
@@ -146,8 +169,8 @@ class Scale:
             c_I: the constant of the information bound; 1 gives the figure per unit.
 
         Raises:
-            ArgumentError: unless ``n`` is an integer >= 1 and ``epsilon`` is a number with 10^-6 <= epsilon
-                <= 100.
+            ArgumentError: unless ``n`` is an integer >= 1, ``epsilon`` a number with 10^-6 <= epsilon <= 100
+                and ``c_I`` one with 0 < c_I <= 10^9.
         """
         return min(self.asymptote(epsilon, c_I), self.largest_gap(check_integer("n", n, 1)) + 1)
 
@@ -175,20 +198,26 @@ def lower_bound(
         A triple for every n: n, the least resolution that the scales leave, and the name of the scale that
         gives it (empty where none says anything).
 
+    Raises:
+        ArgumentError: when ``scales`` or ``n`` holds anything else, or a budget or constant is out of range.
+
     Example:
         >>> scales = [Scale.of(TannerCode.geometry(g), 2) for g in ("Fano", "EG(2,4)")]
         >>> lower_bound(scales, [100, 10**4, 10**7], 0.01)
         [(100, 1, ''), (10000, 57, 'geometry:Fano q=2'), (10000000, 81, 'geometry:EG(2,4) q=2')]
     """
     curve = []
-    known = list(scales)
-    for size in n:
+    known = _check_items("scales", scales, Scale)
+    if isinstance(n, str) or not isinstance(n, Iterable):
+        raise ArgumentError("n", "a sequence of numbers of records", describe(n), "Write [10**6], say.")
+    check_epsilon(epsilon), check_constant(c_I)
+    for size in [check_integer("n", size, 1) for size in n]:
         best, source = 1, ""
         for scale in known:
             value = scale.bound(size, epsilon, c_I)
             if value > best:
                 best, source = value, f"{scale.name} q={scale.q}"
-        curve.append((int(size), best, source))
+        curve.append((size, best, source))
     return curve
 
 
@@ -205,13 +234,15 @@ def information(instance: HardInstance, epsilon: object) -> float:
         The bound in bits, for either order of the messages and any number of rounds.
 
     Raises:
-        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        ArgumentError: unless ``instance`` is a hard instance and ``epsilon`` a number with 10^-6 <= epsilon
+            <= 100.
 
     Example:
         >>> from lp_gadgets.instance import HardInstance
         >>> round(information(HardInstance(TannerCode.geometry("EG(2,4)"), L=1), 0.1), 3)
         4.328
     """
+    _check_items("instance", [instance], PublicInstance)
     return float(check_epsilon(epsilon)) * 2 * instance.diameters[1] / log(2)
 
 
@@ -224,12 +255,16 @@ def merit_table(scales: Iterable[Scale]) -> list[dict[str, Any]]:
     Returns:
         The :meth:`Scale.to_dict` of each.
 
+    Raises:
+        ArgumentError: when one of them is no scale.
+
     Example:
         >>> codes = [TannerCode.geometry(name) for name in ("EG(2,4)", "Fano")]
         >>> [row["name"] for row in merit_table(Scale.of(code, 4) for code in codes)]
         ['geometry:Fano', 'geometry:EG(2,4)']
     """
-    return [scale.to_dict() for scale in sorted(scales, key=lambda scale: -scale.merit)]
+    known = _check_items("scales", scales, Scale)
+    return [scale.to_dict() for scale in sorted(known, key=lambda scale: -scale.merit)]
 
 
 def choose_scales(
@@ -255,17 +290,21 @@ def choose_scales(
         The scales that were taken, in the order in which they were.
 
     Raises:
-        ArgumentError: when not even the shortest block fits.
+        ArgumentError: when not even the shortest block fits, or an argument is of another kind.
 
     Example:
         >>> graphs = [TannerCode.geometry(name) for name in ("Fano", "EG(2,4)")]
         >>> [(s.K, s.q) for s in choose_scales(80, 4000, graphs)]
         [(7, 2), (15, 2), (15, 4)]
     """
+    d, m = check_integer("d", d, 1), check_integer("m", m, 1)
+    graphs = _check_items("blocks", blocks, TannerCode)
+    if not graphs:
+        raise ArgumentError("blocks", "a list of at least one Tanner graph", "empty")
     taken: list[Scale] = []
     longest: tuple[TannerCode, int] | None = None
     used = 0
-    for code in sorted(blocks, key=lambda code: code.K):
+    for code in sorted(graphs, key=lambda code: code.K):
         scale = Scale.of(code, 2, D=1)
         if scale.d <= d and used + scale.m <= m // 2:
             found = code.stopping_distance().lower
@@ -273,9 +312,10 @@ def choose_scales(
             taken.append(Scale.of(code, 2, D=found))
             used += scale.m
     if longest is None:
-        least = min((Scale.of(code, 2, D=1) for code in blocks), key=lambda s: (s.d, s.m), default=None)
-        room = "none was given" if least is None else f"{least.m} points in dimension {least.d} would do"
-        raise ArgumentError("d, m", "large enough for the shortest block", f"{d}, {m}", f"Twice {room}.")
+        least = min((Scale.of(code, 2, D=1) for code in graphs), key=lambda s: (s.d, s.m))
+        mend = f"Twice {least.m} points in dimension {least.d} would do."
+        got = f"{describe(d)}, {describe(m)}"
+        raise ArgumentError("d, m", "large enough for the shortest block", got, mend)
     for q in alphabets:
         try:
             scale = Scale.of(longest[0], q, embedding, D=longest[1])
@@ -287,6 +327,21 @@ def choose_scales(
     return taken
 
 
+def _check_items(name: str, items: Any, kind: type[Item]) -> list[Item]:
+    """Return the items of a collection, all of one class.
+
+    Raises:
+        ArgumentError: when it is no collection, or holds anything else.
+    """
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise ArgumentError(name, f"a collection of {kind.__name__}s", describe(items))
+    found = list(items)
+    for item in found:
+        if not isinstance(item, kind):
+            raise ArgumentError(name, f"of class {kind.__name__}", describe(item))
+    return found
+
+
 class SharedDomain:
     """One public domain that holds the records of several instances, padded with zeros.
 
@@ -296,7 +351,7 @@ class SharedDomain:
         instances: the instances.
 
     Raises:
-        ArgumentError: when they do not fit.
+        ArgumentError: when they do not fit, or one is no hard instance.
 
     Example:
         >>> from lp_gadgets.instance import HardInstance
@@ -309,7 +364,7 @@ class SharedDomain:
 
     def __init__(self, d: int, m: int, instances: Sequence[HardInstance]) -> None:
         self.d, self.m = check_integer("d", d, 1), check_integer("m", m, 1)
-        self.instances = tuple(instances)
+        self.instances = tuple(_check_items("instances", instances, PublicInstance))
         place: dict[tuple[int, ...], int] = {}
         self._cells: list[NDArray[np.int64]] = []
         for instance in self.instances:
@@ -334,7 +389,12 @@ class SharedDomain:
         """Return the samples of the instance of a number, for messages u and v, on the shared domain.
 
         Either party holds n records, by default as many as the instance has.
+
+        Raises:
+            ArgumentError: on a number that no instance has, a wrong length or symbol, or an n that is too
+                small.
         """
+        number = check_integer("number", number, 0, len(self.instances) - 1)
         instance = self.instances[number]
         a, b = instance.codewords(u, v)
         size = instance.n if n is None else n

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from geomdp.core.classifier import INT64_SAFE
 
 Integers = NDArray[np.int64]
+#: Coefficients and bounds of a program are smaller than this in absolute value; rows from elsewhere that
+#: have larger ones are refused before they are looked at.
+MAX_ENTRY = 2**31
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +62,40 @@ class SparseRows:
         """The number of entries."""
         return len(self.index)
 
+    @property
+    def largest(self) -> int:
+        """The largest absolute value of a coefficient or bound, exactly."""
+        return max(largest(self.value), largest(self.bound))
+
+    @property
+    def sound(self) -> bool:
+        """Whether the arrays are what the class says: one-dimensional int64 of matching lengths, in order.
+
+        Example:
+            >>> from dataclasses import replace
+            >>> rows = SparseRows.of(3, [([0, 2], [1, -1], 4)], ("only",))
+            >>> rows.sound, replace(rows, index=rows.index[::-1]).sound, replace(rows, columns=2).sound
+            (True, False, False)
+        """
+        arrays = (self.start, self.index, self.value, self.bound)
+        if any(array.dtype != np.int64 or array.ndim != 1 for array in arrays):
+            return False
+        start, index = self.start, self.index
+        if not (
+            len(start) == len(self.bound) + 1 == len(self.names) + 1
+            and len(index) == len(self.value) == int(start[-1])
+            and int(start[0]) == 0
+            and bool((start[1:] > start[:-1]).all())
+            and (not len(index) or (int(index.min()) >= 0 and int(index.max()) < self.columns))
+        ):
+            return False
+        first = np.zeros(len(index), dtype=bool)
+        first[start[:-1]] = True
+        return bool((first[1:] | (index[1:] > index[:-1])).all())
+
     def products(self, point: NDArray[Any]) -> NDArray[Any]:
         """Return A x for an integer point x: (R,), int64 where every sum provably fits."""
-        top = int(np.abs(self.value).max(initial=0)) * max((abs(int(v)) for v in point), default=0)
+        top = largest(self.value) * max((abs(int(v)) for v in point), default=0)
         longest = int(np.diff(self.start).max(initial=0))
         wide = top * max(1, longest) >= INT64_SAFE
         terms = self.value.astype(object if wide else np.int64) * point[self.index]
@@ -79,7 +113,7 @@ class SparseRows:
             denominator: a positive integer.
         """
         sums = self.products(numerators)
-        top = int(np.abs(self.bound).max(initial=0)) * denominator
+        top = largest(self.bound) * denominator
         if sums.dtype == object or top >= INT64_SAFE:
             return np.asarray(self.bound.astype(object) * denominator - sums)
         return np.asarray(self.bound * denominator - sums)
@@ -127,6 +161,16 @@ class SparseRows:
         for array in (self.start, self.index, self.value, self.bound):
             digest.update(np.ascontiguousarray(array, dtype="<i8").tobytes())
         return digest.hexdigest()
+
+
+def largest(array: NDArray[Any]) -> int:
+    """Return the largest absolute value of integers, exactly; 0 if there are none.
+
+    Example:
+        >>> largest(np.array([3, -(2**63)])) == 2**63
+        True
+    """
+    return 0 if array.size == 0 else max(abs(int(array.min())), abs(int(array.max())))
 
 
 def names_sha256(*lists: Sequence[str]) -> str:

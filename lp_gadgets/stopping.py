@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -20,7 +20,14 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, CertificateError, describe
 from lp_gadgets.graphs.beam import small_stopping_set
 from lp_gadgets.graphs.graph import TannerGraph
-from lp_gadgets.graphs.proof import StoppingProof, overlap_of, shares_of, stages_of, verify_lower
+from lp_gadgets.graphs.proof import (
+    MAX_DECISIONS,
+    StoppingProof,
+    overlap_of,
+    shares_of,
+    stages_of,
+    verify_lower,
+)
 from lp_gadgets.strict import whole
 
 Progress = Callable[[float], None]
@@ -28,9 +35,6 @@ Graph = TypeVar("Graph", bound=TannerGraph)
 
 #: Positions between two looks at the clock: a fraction of a second.
 SLICE = 1 << 18
-
-#: Longest proof log, in decisions (up to two bytes each); the verifier decides for itself beyond it.
-MAX_DECISIONS = 1 << 25
 
 #: The first beam for an upper bound; the full ones follow when this many positions have been searched.
 NARROW, WIDE_AFTER = {"width": 100, "beams": 1}, 50_000
@@ -95,7 +99,7 @@ class StoppingDistance:
             raise CertificateError(f"Step 'witness': it does not have {self.upper} variables.")
         if self.witness and not code.is_stopping_set(self.witness):
             raise CertificateError("Step 'witness': some check meets it exactly once.")
-        if self.proof.lower != self.lower or self.lower > self.upper:
+        if self.proof.lower != self.lower or not 1 <= self.lower <= self.upper:
             raise CertificateError("Step 'bounds': the proof is about another lower bound.")
         return verify_lower(code, self.proof, progress)
 
@@ -142,7 +146,7 @@ class StoppingDistance:
                 data.get("positions", 0),
                 float(data.get("seconds", 0.0)),
             )
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OverflowError, TypeError, ValueError):
             raise CertificateError("Step 'reading': a part of the stopping distance is missing.") from None
 
 
@@ -221,7 +225,7 @@ def select(codes: Iterable[Graph]) -> Graph:
         One of the graphs.
 
     Raises:
-        ArgumentError: when there is no graph.
+        ArgumentError: when there is no graph, or something else among them.
 
     Example:
         >>> from lp_gadgets.tanner import TannerCode
@@ -231,7 +235,7 @@ def select(codes: Iterable[Graph]) -> Graph:
     """
     best: Graph | None = None
     record = 0
-    for code in codes:
+    for code in _checked(codes):
         upper = len(small_stopping_set(code, **NARROW)) or code.K + 1
         if record < upper <= code.K:
             upper = len(small_stopping_set(code))
@@ -248,6 +252,16 @@ def select(codes: Iterable[Graph]) -> Graph:
     if best is None:
         raise ArgumentError("codes", "at least one Tanner graph", "none")
     return best
+
+
+def _checked(codes: Iterable[Graph]) -> Iterator[Graph]:
+    """Yield the graphs one by one, each after a look at its type."""
+    if not isinstance(codes, Iterable):
+        raise ArgumentError("codes", "a collection of Tanner graphs", describe(codes))
+    for code in codes:
+        if not isinstance(code, TannerGraph):
+            raise ArgumentError("codes", "a collection of Tanner graphs", f"one with {describe(code)}")
+        yield code
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 
 from geomdp.core.errors import CertificateError, GeomdpError, describe
 from lp_gadgets.program import Program, Recipe
+from lp_gadgets.records import total
 from lp_gadgets.sparse import SparseRows, names_sha256
 from lp_gadgets.strict import difference
 from lp_gadgets.tanner import TannerCode, WeakGraphWarning
@@ -98,7 +99,7 @@ def manifest_of(
         "message": list(proof.message),
         "J": proof.J,
         "L": proof.L,
-        "n": int(proof.held[0].sum()),
+        "n": total(proof.held[0]),
         "slack": f"1/{proof.N}",
         "d": proof.records.d,
         "m": proof.records.m,
@@ -171,7 +172,7 @@ def _check_recipe(proof: Evidence, label: dict[str, Any]) -> None:
         raise CertificateError(
             f"Step 'recipe': the rows or their names are not those of the encoding {label['encoding']!r}."
         )
-    if any(int(held.sum()) != int(proof.held[0].sum()) for held in proof.held):
+    if total(proof.held[0]) != total(proof.held[1]):
         raise CertificateError("Step 'records': the parties do not hold n records each.")
 
 

@@ -208,7 +208,7 @@ class TannerCode(TannerGraph):
 
         Args:
             text: the text.
-            seed, best_of: by default those of the text, else 0 and 1.
+            seed, best_of: by default those of the text, else 0 and 1; a geometry has neither.
             progress: told the fraction of the graphs that have been examined.
 
         Raises:
@@ -224,6 +224,10 @@ class TannerCode(TannerGraph):
         requirement = "like qc:64, peg:64, biregular:64:dv=4:dc=8:seed=1 or geometry:EG(2,4)"
         kind, _, rest = str(text).strip().partition(":")
         if kind == "geometry" and rest:
+            for name, value in (("seed", seed), ("best_of", best_of)):
+                if value is not None:
+                    got, mend = describe(value), f"There is only one graph {describe(text)}."
+                    raise ArgumentError(name, "left out for a geometry", got, mend)
             return cls.geometry(rest)
         size, *extras = rest.split(":")
         options: dict[str, Any] = {}
@@ -240,7 +244,13 @@ class TannerCode(TannerGraph):
             if value is not None and options.setdefault(name, value) != value:
                 got, mend = f"{describe(value)} besides {describe(text)}", "Give it once."
                 raise ArgumentError(name, f"{options[name]}, as in the text of the graph", got, mend)
-        return makers[kind](**options, progress=progress)
+        try:
+            return makers[kind](**options, progress=progress)
+        except ArgumentError as error:
+            if error.name not in ("K", "dv", "dc"):
+                raise
+            wanted = f"a graph whose {error.name} is {error.requirement}"
+            raise type(error)("code", wanted, f"{describe(text)}, with {error.got}", error.mend) from None
 
     @staticmethod
     def is_recipe(name: str) -> bool:
@@ -279,14 +289,15 @@ class TannerCode(TannerGraph):
         """
         return peel(self, erased)
 
-    def over(self, q: int, prefer: Iterable[int] = ()) -> FieldCode:
+    def over(self, q: int, prefer: Iterable[int] = (), progress: Progress = None) -> FieldCode:
         """Return the code over F_q of the checks; see :class:`lp_gadgets.code.FieldCode`.
 
         Args:
             q: alphabet size, a power of two.
             prefer: variables that should carry message symbols where possible.
+            progress: told the fraction of the checks that have been eliminated.
         """
-        return FieldCode(self, q, prefer)
+        return FieldCode(self, q, prefer, progress)
 
 
 def _maker(

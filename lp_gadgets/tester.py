@@ -25,7 +25,14 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, check_choice, check_epsilon, check_fraction
+from geomdp.core.errors import (
+    ArgumentError,
+    check_choice,
+    check_epsilon,
+    check_fraction,
+    check_integer,
+    describe,
+)
 from geomdp.core.sample import Sample
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.sampler import Sampler, noise_scale
@@ -43,6 +50,8 @@ if TYPE_CHECKING:
 
 #: Seconds of the first look at all cells.
 FIRST_LOOK = 1.0
+#: Longest time limit, in seconds: a year.
+MOST_SECONDS = 31_536_000
 
 
 class GapWarning(UserWarning):
@@ -108,7 +117,8 @@ class CertifiedHistograms(ScriptedTester):
         gap: what opt is at least if it is not a match, where that is known; see :meth:`for_instance`.
 
     Raises:
-        ArgumentError: when the class is another one, or the time limit is no number >= 0.
+        ArgumentError: when the setting is none, or of another class, the time limit is no number of seconds
+            from 0 to a year, or the gap no integer >= 1.
 
     Source: the testing problem is Definition 1.2 of the paper; the tester is ours.
 
@@ -131,18 +141,23 @@ class CertifiedHistograms(ScriptedTester):
     guarantee = "unless-inconclusive"
 
     def __init__(self, setting: Setting, time_limit: float = 60.0, gap: int | None = None) -> None:
+        if not isinstance(setting, Setting):
+            mend = "Write Setting(domain, n, n, epsilon)."
+            raise ArgumentError("setting", "a Setting", describe(setting), mend)
         check_choice("classes", setting.classes, ("halfspaces",))
         super().__init__(setting)
         self.reason = crowded(setting, setting.epsilon)
-        self.time_limit = float(check_fraction("time_limit", time_limit))
-        if self.time_limit < 0:
-            raise ArgumentError("time_limit", "a number of seconds >= 0", time_limit)
+        seconds = check_fraction("time_limit", time_limit)
+        if not 0 <= seconds <= MOST_SECONDS:
+            wanted = f"a number of seconds >= 0 and <= {MOST_SECONDS}"
+            raise ArgumentError("time_limit", wanted, describe(time_limit))
+        self.time_limit = float(seconds)
         self._noise = FieldNoise(setting.domain, "halfspaces", noise_scale(2, setting.epsilon), fields=2)
         self._cut = 2 * setting.tolerance + self._up(setting.beta)
         self.resolution = setting.tolerance + max(
             1, math.ceil((self._up(setting.beta) + self._down(setting.beta) - 1) / 2)
         )
-        self.gap = gap
+        self.gap = gap = None if gap is None else check_integer("gap", gap, 1)
         if gap is not None and gap < self.resolution:
             warnings.warn(
                 f"The resolution {self.resolution} of tester '{self.name}' exceeds the gap {gap} of the "
@@ -170,6 +185,10 @@ class CertifiedHistograms(ScriptedTester):
         Warns:
             GapWarning: when the resolution exceeds the gap of the instance.
         """
+        from lp_gadgets.public import PublicInstance
+
+        if not isinstance(inst, PublicInstance):
+            raise ArgumentError("inst", "a HardInstance", describe(inst))
         setting = Setting(inst.domain, inst.n, inst.n, check_epsilon(epsilon), check_fraction("beta", beta))
         return cls(setting, time_limit, inst.gap)
 
@@ -211,17 +230,7 @@ class CertifiedHistograms(ScriptedTester):
 
     def opening(self) -> dict[str, Any]:
         """Return the public parameters of a run."""
-        setting = self.setting
-        return {
-            "tester": self.name,
-            "domain": setting.domain.fingerprint,
-            "classes": setting.classes,
-            "epsilon": str(setting.epsilon),
-            "beta": str(setting.beta),
-            "tolerance": setting.tolerance,
-            "n": [setting.n_alice, setting.n_bob],
-            "cut_doubled": self._cut,
-        }
+        return {**self.facts(), "cut_doubled": self._cut}
 
     def party(self, name: str, sample: Sample, sampler: Sampler) -> Party:
         """Return the party of a name; it releases the histogram of its sample with noise of a sampler."""
@@ -250,14 +259,16 @@ class CertifiedHistograms(ScriptedTester):
             v: (m,) the sum of both parties' noisy net counts; public.
 
         Returns:
-            (W_low, W_top), and a halfspace that attains W_top.
+            (W_low, W_top), and a halfspace that attains W_top; if no better one was found in time, the one
+            that labels everything +1.
         """
         setting = self.setting
         sample = weighted(setting, v)
         base = setting.n_alice + setting.n_bob - sample.n
         heavy = weighted(setting, np.where(2 * np.abs(v) >= self._cut - base, v, 0))
         deadline = time.monotonic() + self.time_limit
-        low, top, best = base, base + 2 * sample.n, Halfspace((0,) * setting.domain.d)
+        best = Halfspace((0,) * setting.domain.d)
+        low, top = base, base + 2 * best.mistakes(sample)
         enough = (self._cut - base + 1) // 2
         for part, seconds, wanted in (
             (sample, min(FIRST_LOOK, self.time_limit), sample.n + 1),

@@ -12,12 +12,20 @@ Changing a party's number replaces its t records, so both encoding diameters are
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import log
 
-from geomdp.core.classifier import Threshold
+import numpy as np
+
+from geomdp.core.classifier import Threshold, integer_array
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, check_epsilon, check_fraction, check_integer
+from geomdp.core.errors import ArgumentError, check_epsilon, check_fraction, check_integer, describe
 from geomdp.core.sample import MAX_RECORDS, Sample
+
+#: Largest number of ranks: more digits than that cannot be shown in a message.
+MAX_RANKS = 2**4096
+#: Largest constant of an information bound that is taken.
+MAX_CONSTANT = 10**9
 
 
 @dataclass(frozen=True)
@@ -25,12 +33,12 @@ class ThresholdInstance:
     """The two encoders on an ordered domain.
 
     Attributes:
-        m: number of ranks, at least 3.
+        m: number of ranks, 3..2^4096.
         n: records of either party.
         t: copies of the rank that is encoded, 1 <= t <= n.
 
     Raises:
-        ArgumentError: unless m >= 3 and 1 <= t <= n are integers.
+        ArgumentError: unless 3 <= m <= 2^4096 and 1 <= t <= n are integers.
 
     Example:
         >>> from geomdp import opt_threshold
@@ -46,11 +54,17 @@ class ThresholdInstance:
     t: int
 
     def __post_init__(self) -> None:
-        check_integer("m", self.m, 3)
-        check_integer("n", self.n, 1, MAX_RECORDS)
-        check_integer("t", self.t, 1)
+        if check_integer("m", self.m, 3) > MAX_RANKS:
+            raise ArgumentError("m", "an integer >= 3 and <= 2^4096", "a larger one")
+        for name, value in (
+            ("m", int(self.m)),
+            ("n", check_integer("n", self.n, 1, MAX_RECORDS)),
+            ("t", check_integer("t", self.t, 1)),
+        ):
+            object.__setattr__(self, name, value)
         if self.t > self.n:
-            raise ArgumentError("t", f"at most n = {self.n}", self.t, "A gap cannot exceed the sample.")
+            mend = "A gap cannot exceed the sample."
+            raise ArgumentError("t", f"at most n = {self.n}", describe(self.t), mend)
 
     @property
     def bits(self) -> int:
@@ -77,11 +91,19 @@ class ThresholdInstance:
             ArgumentError: when a rank is out of range.
         """
         i, j = self._check("i", i), self._check("j", j)
-        domain, rest = self.domain, self.n - self.t
+        rest = self.n - self.t
         return (
-            Sample.from_cells(domain, [0] * rest + [i] * self.t, [-1] * self.n),
-            Sample.from_cells(domain, [j] * self.t + [self.m - 1] * rest, [1] * self.n),
+            self._sample([(0, rest), (i, self.t)], positive=False),
+            self._sample([(j, self.t), (self.m - 1, rest)], positive=True),
         )
+
+    def _sample(self, blocks: list[tuple[int, int]], positive: bool) -> Sample:
+        """Return the sample of some ranks, in increasing order, with the number of records at each."""
+        held = [(rank, count) for rank, count in blocks if count]
+        cells = integer_array("cells", [rank for rank, _ in held], 1)
+        counts = np.array([count for _, count in held], dtype=np.int64)
+        none = np.zeros_like(counts)
+        return Sample(self.domain, cells, *((counts, none) if positive else (none, counts)))
 
     def opt(self, i: int, j: int) -> int:
         """Return the least number of mistakes of a threshold on the samples of i and j, by the formula."""
@@ -109,6 +131,22 @@ class ThresholdInstance:
         return check_integer(name, rank, 1, 2**self.bits)
 
 
+def check_constant(c_I: object) -> Fraction:
+    """Return the constant of an information bound, exactly.
+
+    Raises:
+        ArgumentError: unless it is a number with 0 < c_I <= 10^9.
+
+    Example:
+        >>> check_constant(0.5)
+        Fraction(1, 2)
+    """
+    constant = check_fraction("c_I", c_I)
+    if not 0 < constant <= MAX_CONSTANT:
+        raise ArgumentError("c_I", "a number with 0 < c_I <= 10^9", describe(c_I))
+    return constant
+
+
 def threshold_bound(m: int, epsilon: object, c_I: object = 1) -> float:
     """Return the t that every private threshold tester on m ranks must exceed or equal.
 
@@ -116,7 +154,7 @@ def threshold_bound(m: int, epsilon: object, c_I: object = 1) -> float:
     instances at most 2 epsilon t / ln 2: hence t >= c_I ln 2 log2(l) / (2 epsilon).
 
     Args:
-        m: number of ranks, at least 3.
+        m: number of ranks, 3..2^4096.
         epsilon: the privacy budget.
         c_I: the constant of the information bound, which is not known explicitly.
 
@@ -124,8 +162,8 @@ def threshold_bound(m: int, epsilon: object, c_I: object = 1) -> float:
         The bound t, a float; it holds for the unknown constant in place of c_I.
 
     Raises:
-        ArgumentError: unless ``m`` is an integer >= 3, ``epsilon`` a number with 10^-6 <= epsilon <= 100 and
-            ``c_I`` a finite number.
+        ArgumentError: unless ``m`` is an integer in 3..2^4096, ``epsilon`` a number with 10^-6 <= epsilon <=
+            100 and ``c_I`` one with 0 < c_I <= 10^9.
 
     Example:
         >>> round(threshold_bound(2**64, 0.1), 2)
@@ -133,4 +171,4 @@ def threshold_bound(m: int, epsilon: object, c_I: object = 1) -> float:
     """
     bits = ThresholdInstance(m, 1, 1).bits
     log_bits = log(bits, 2) if bits > 1 else 0.0
-    return float(check_fraction("c_I", c_I)) * log(2) * log_bits / (2 * float(check_epsilon(epsilon)))
+    return float(check_constant(c_I)) * log(2) * log_bits / (2 * float(check_epsilon(epsilon)))

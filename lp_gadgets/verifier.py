@@ -2,6 +2,8 @@
 
 It is handed rows, copies of records and a graph, and believes nothing about how they came about. Steps:
 
+0. *sizes*: every number is small enough that no sum or product of 64-bit integers below can wrap around:
+   entries of rows below 2^31, J and L at most 2^40, and the records of either party what a sample may hold.
 1. *code*: the stopping set and the exhaustive search behind the stopping distance are replayed; the message
    positions determine a codeword.
 2. *pins*: every candidate pin is the deficit of its label. The words are read off the pins that are held.
@@ -30,7 +32,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.core.classifier import products
 from geomdp.core.errors import CapacityError, CertificateError, GeomdpError, check_choice
+from geomdp.core.sample import MAX_RECORDS
 from lp_gadgets.field import trace_table
 from lp_gadgets.gadgets.encoding import ENCODINGS
 from lp_gadgets.gadgets.forcing import (
@@ -42,7 +46,8 @@ from lp_gadgets.gadgets.forcing import (
     rows_are_valid,
 )
 from lp_gadgets.gadgets.slack import Sharpened, slack_denominator, weight_lists
-from lp_gadgets.records import Records, encoding_diameters
+from lp_gadgets.records import MAX_COPIES, Records, encoding_diameters, total
+from lp_gadgets.sparse import MAX_ENTRY
 from lp_gadgets.stopping import StoppingDistance
 from lp_gadgets.strict import difference, keys_of, listed, whole
 
@@ -200,6 +205,7 @@ class _Check:
 
     def run(self, report: Callable[[float], None]) -> Verdict:
         e, c = self.e, keys_of(self.c, *KEYS, *REASONS)
+        self._sizes()
         stopping = StoppingDistance.from_dict(keys_of(c["stopping"], "lower", "upper", "witness", "proof"))
         keys_of(c["stopping"]["proof"], "lower", "graph", "counts", "decisions")
         stopping.verify(e.code)
@@ -217,6 +223,8 @@ class _Check:
         F = int(trace_table(e.embedding.q)[words[0][list(e.message)], words[1][list(e.message)]].sum()) & 1
         lower = min(e.J, e.L * stopping.lower) if F else 0
         upper = self._mistakes()
+        if lower > upper:
+            raise CertificateError(f"Step 'bounds': opt is at least {lower} and at most {upper}.")
         self._feasibility(F, words)
         report(1.0)
         verdict = Verdict(stopping.lower, stopping.exact, self.valid, F, lower, upper)
@@ -249,6 +257,26 @@ class _Check:
             place = difference(c[name], value)
             if place:
                 raise CertificateError(f"Step 'claims': {name} states another {place}.")
+
+    # ---------------------------------------------------------------- sizes
+
+    def _sizes(self) -> None:
+        """Refuse numbers beyond the stated sizes before anything is computed with them."""
+        e = self.e
+        if not whole(e.J, e.L, e.N) or not (1 <= e.J <= MAX_COPIES and 1 <= e.L <= MAX_COPIES and e.N >= 1):
+            raise CertificateError(
+                f"Step 'sizes': J, L or N is not an integer >= 1, or J or L > {MAX_COPIES}."
+            )
+        for rows in (e.public, e.pins):
+            if not rows.sound:
+                raise CertificateError("Step 'sizes': the rows are malformed.")
+            if rows.largest >= MAX_ENTRY:
+                raise CertificateError(f"Step 'sizes': a coefficient or bound is not below {MAX_ENTRY}.")
+        for held in e.held:
+            if held.dtype != np.int64 or held.shape != (e.records.m,):
+                raise CertificateError("Step 'sizes': the copies are not one integer for every domain point.")
+            if int(held.min()) < 0 or total(held) > MAX_RECORDS:
+                raise CertificateError(f"Step 'sizes': a party does not hold 0 to {MAX_RECORDS} records.")
 
     # ---------------------------------------------------------------- rows
 
@@ -306,10 +334,10 @@ class _Check:
             if rows != [(-1, 0), (1, 0)]:
                 raise CertificateError("Step 'layout': an end is not fixed at 0.")
         elif block.kind == "symbol":
-            self.valid &= bool((b[:, None] >= A @ e.embedding.points.T).all())
+            self.valid &= bool((b[:, None] >= products(A, e.embedding.points.T)).all())
         elif block.kind == "check" and len(block.names) == 1:
             deficit = e.embedding.deficits[0]
-            own = A[-block.count :], b[-block.count :]
+            own = A[len(A) - block.count :], b[len(A) - block.count :]
             if not (np.array_equal(own[0], deficit[None, :-1]) and own[1].tolist() == [-int(deficit[-1])]):
                 raise CertificateError("Step 'layout': a check of one symbol does not pin it to 0.")
         else:

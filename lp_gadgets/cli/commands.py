@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import warnings
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import typer
 
 from geomdp.cli.shared import progress
 from geomdp.cli.usage import Commands
-from geomdp.core.errors import ArgumentError, CapacityError, CertificateError, GeomdpError
+from geomdp.core.errors import ArgumentError, CapacityError, CertificateError, GeomdpError, check_integer
 
 if TYPE_CHECKING:
     from lp_gadgets.instance import HardInstance
@@ -50,6 +51,17 @@ def _doing(what: str, after: str = "nothing was written") -> Iterator[None]:
         raise _Stopped(f"interrupted while {what}; {after}") from None
 
 
+@contextlib.contextmanager
+def _called(**options: str) -> Iterator[None]:
+    """Name arguments in errors as they are written on the command line, like ``best_of="best-of"``."""
+    try:
+        yield
+    except ArgumentError as error:
+        if error.name not in options:
+            raise
+        raise type(error)(options[error.name], error.requirement, error.got, error.mend) from None
+
+
 @app.command()
 def build(
     code: Annotated[
@@ -73,10 +85,10 @@ def build(
         str, typer.Option(help="auto, facets, tree, implications or 'implication tree'.")
     ] = "auto",
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of the graph and of the words (default 0).")
+        int | None, typer.Option("--seed", help="Seed of a random graph and of the words (default 0).")
     ] = None,
     words_seed: Annotated[
-        int | None, typer.Option("--words-seed", help="Seed of the words alone (default: --seed).")
+        int | None, typer.Option("--words-seed", help="Seed of random words alone (default: --seed).")
     ] = None,
     best_of: Annotated[
         int | None, typer.Option("--best-of", help="Graphs to choose the best from (default 1).")
@@ -102,15 +114,23 @@ def build(
     from lp_gadgets.tanner import TannerCode
 
     check_target(out, ("manifest.json", *FILES), "out")
-    given = _given_words(f, u, v, seed if words_seed is None else words_seed)
-    with progress("building") as told:
+    given = _given_words(f, u, v, seed, words_seed)
+    random = not code.strip().startswith("geometry:")  # else the seed is that of the words alone
+    if not random and u is not None and seed is not None:
+        raise ArgumentError("seed", "left out where nothing is drawn at random", seed)
+    with (
+        _called(best_of="best-of", time_limit="time-limit", folder="out"),
+        progress("building") as told,
+    ):
 
         def report(part: float) -> None:
             if told is not None:
                 told(part)
 
         with _doing("choosing the graph"):
-            graph = TannerCode.from_text(code, seed, best_of, lambda part: report(0.2 * part))
+            graph = TannerCode.from_text(
+                code, seed if random else None, best_of, lambda part: report(0.2 * part)
+            )
             _check_variables(graph.K)
             _check_search(graph.K, time_limit)
         with _doing("searching for the stopping distance and building the rows"):
@@ -151,7 +171,7 @@ def build(
 def predict(
     code: Annotated[str, typer.Option("--code", help="A graph, as for build.")],
     q: Annotated[int, typer.Option("--q", help="Alphabet size, a power of two.")] = 2,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the graph (default 0).")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of a random graph (default 0).")] = None,
     as_json: Json = False,
 ) -> None:
     """Tell the size of a program for every embedding and encoding, without building it.
@@ -163,10 +183,10 @@ def predict(
     from lp_gadgets.program import size_table
     from lp_gadgets.tanner import TannerCode
 
-    with _doing("predicting sizes"):
+    with progress("predicting") as told, _doing("predicting sizes"):
         graph = TannerCode.from_text(code, seed)
         _check_variables(graph.K)
-        field = graph.over(q)
+        field = graph.over(q, progress=told)
         table = size_table(field)
     if as_json:
         _print({"code": field.graph.name, "q": field.q, "k": field.k, "sizes": table}, True)
@@ -189,7 +209,7 @@ def verify(folder: Directory, as_json: Json = False) -> None:
     from lp_gadgets.folder import load
 
     try:
-        with progress("verifying") as told, _doing("verifying", "nothing was decided"):
+        with _called(folder="DIR"), progress("verifying") as told, _doing("verifying", "nothing was decided"):
             verdict = load(folder).verify(told)
     except CertificateError as error:
         if as_json:
@@ -208,7 +228,7 @@ def export(
     repeat: Annotated[bool, typer.Option("--repeat", help="LIBSVM: one line for every copy.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write an instance in other people's formats.
+    """Verify an instance and write it in other people's formats; nothing is written if it does not hold.
 
     For example
 
@@ -218,9 +238,10 @@ def export(
     from lp_gadgets.folder import load
 
     names = FORMATS if formats == "all" else tuple(name.strip() for name in formats.split(","))
-    check_formats(names)
-    with _doing("exporting", f"some files may be missing in {out}"):
-        written = load(folder).export(out, names, repeat)
+    with _called(formats="format", folder="DIR"), progress("verifying") as told:
+        check_formats(names)
+        with _doing("exporting", f"some files may be missing in {out}"):
+            written = load(folder).export(out, names, repeat, told)
     _print({"files": [str(path) for path in written]}, as_json)
 
 
@@ -256,7 +277,11 @@ def catalogue(
     shelf.entry(name)
     if out is None:
         raise ArgumentError("out", "a folder for the entry", "missing", "Add --out FOLDER.")
-    with progress("building") as told, _doing(f"building {name}", f"files in {out} may be incomplete"):
+    with (
+        _called(folder="out"),
+        progress("building") as told,
+        _doing(f"building {name}", f"files in {out} may be incomplete"),
+    ):
         result = shelf.build(name, out, told)
     _print(result, as_json)
 
@@ -268,8 +293,8 @@ def _check_variables(K: int) -> None:
 
 
 def _check_search(K: int, time_limit: float | None) -> None:
-    """Refuse a search that may take days, unless it is limited."""
-    if K > MOST_UNLIMITED and time_limit is None:
+    """Refuse a search that may take days, unless it is limited; an infinite limit is none."""
+    if K > MOST_UNLIMITED and time_limit in (None, math.inf):
         raise CapacityError(
             "code",
             f"a graph of at most {MOST_UNLIMITED} variables for a search without a time limit",
@@ -278,14 +303,19 @@ def _check_search(K: int, time_limit: float | None) -> None:
         )
 
 
-def _given_words(f: int | None, u: str | None, v: str | None, seed: int | None) -> tuple[Any, Any, int]:
+def _given_words(
+    f: int | None, u: str | None, v: str | None, seed: int | None, words_seed: int | None
+) -> tuple[Any, Any, int]:
     """Return the words that were written down, or None, and the seed of those that are drawn."""
     if f is not None and f not in (0, 1):
         raise ArgumentError("F", "0 or 1", f)
     if (u is None) != (v is None):
         raise ArgumentError("u, v", "both given or both missing", "one of them")
     if u is None or v is None:
-        return None, None, 0 if seed is None else seed
+        name, own = ("seed", seed) if words_seed is None else ("words-seed", words_seed)
+        return None, None, 0 if own is None else check_integer(name, own, 0)
+    if words_seed is not None:
+        raise ArgumentError("words-seed", "left out where the words are given", words_seed)
     return _labels("u", u), _labels("v", v), 0
 
 
@@ -327,9 +357,22 @@ def _print(result: dict[str, Any], as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(result) + "\n")
         return
+    for line in _lines(result):
+        sys.stdout.write(line + "\n")
+
+
+def _lines(result: dict[str, Any], above: str = "") -> Iterator[str]:
+    """Yield a result as lines: objects key by key, a list of texts one a line, other lists with commas."""
     for key, value in result.items():
-        shown = ("no", "yes")[value] if isinstance(value, bool) else value
-        sys.stdout.write(f"{key.replace('_', ' ')}: {shown}\n")
+        name = above + key.replace("_", " ")
+        if isinstance(value, dict):
+            yield from _lines(value, f"{name} ")
+        elif isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            yield from (f"{name.removesuffix('s')}: {item}" for item in value)
+        elif isinstance(value, list):
+            yield f"{name}: {', '.join(map(str, value))}"
+        else:
+            yield f"{name}: {('no', 'yes')[value] if isinstance(value, bool) else value}"
 
 
 def run() -> int:

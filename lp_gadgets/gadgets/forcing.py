@@ -33,10 +33,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from geomdp.core.classifier import INT64_SAFE, products
 from geomdp.core.errors import CapacityError, CertificateError
 from lp_gadgets.embedding import Embedding
 from lp_gadgets.field import trace_table
 from lp_gadgets.gadgets.slack import Sharpened
+from lp_gadgets.sparse import MAX_ENTRY, largest
 from lp_gadgets.strict import whole
 
 #: Most inequalities that are proved one by one for a gadget.
@@ -121,7 +123,7 @@ class Gadget:
 
     def inequality(
         self, labels: NDArray[np.int64], target: int, weights: Sequence[int] | None = None
-    ) -> NDArray[np.int64]:
+    ) -> NDArray[Any]:
         """Return the forcing inequality f >= 0 of a tuple and a target: coefficients, then the constant.
 
         Args:
@@ -131,14 +133,16 @@ class Gadget:
         """
         scales = [self.factor] * (len(labels) - 1) if weights is None else list(weights)
         scales.insert(target, -1)
-        parts, constant = [], 0
+        parts: list[int] = []
+        constant = 0
         for i, label in enumerate(labels.tolist()):
             bit = np.array([1 - 2 * label, label])
-            own = bit if self._bit(i) else self.embedding.deficits[label]
-            scale = scales[i]
-            parts.append(scale * own[:-1])
-            constant += scale * int(own[-1])
-        return np.concatenate([*parts, [constant]]).astype(np.int64)
+            own = (bit if self._bit(i) else self.embedding.deficits[label]).tolist()
+            scale = int(scales[i])
+            parts += [scale * value for value in own[:-1]]
+            constant += scale * own[-1]
+        wide = max(map(abs, [*parts, constant])) >= INT64_SAFE
+        return np.array([*parts, constant], dtype=object if wide else np.int64)
 
     def targets(self) -> range:
         """Return the positions that the others determine and a proof needs: the bit of a trace, else all."""
@@ -166,7 +170,9 @@ def in_layers(gadget: Gadget, local: Local) -> bool:
         >>> in_layers(gadget, (A, np.array([2, 0, 0, 0]))), in_layers(gadget, (A, np.array([2, 0, 1, 0])))
         (True, False)
     """
-    return gadget.layered and _layers_hold(gadget, *_merged(gadget, local))
+    A, b = local
+    small = max(largest(A), largest(b)) < MAX_ENTRY  # then no sum of two columns wraps around
+    return small and gadget.layered and _layers_hold(gadget, *_merged(gadget, local))
 
 
 def _merged(gadget: Gadget, local: Local) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
@@ -218,8 +224,7 @@ def find_combinations(gadget: Gadget, local: Local) -> list[Combination]:
             f"{count} of them for one gadget",
             "Use the cube embedding, or a tree.",
         )
-    A, b = local
-    functions = np.column_stack([-A, b])
+    functions = _functions(local)
     primitive = _primitive(functions)
     lookup = {row.tobytes(): i for i, row in enumerate(primitive)}
     return [_combine(functions, lookup, f, x) for f, x in _inequalities(gadget)]
@@ -241,8 +246,7 @@ def find_sharper(gadget: Gadget, local: Local) -> list[Sharper]:
     """
     if gadget.kind != "check" or gadget.degree != 3 or 3 * gadget.embedding.q**2 > MAX_SHARPENED:
         return []
-    A, b = local
-    functions = np.column_stack([-A, b])
+    functions = _functions(local)
     lookup = {row.tobytes(): i for i, row in enumerate(_primitive(functions))}
     tuples = gadget.tuples()
     found: list[Sharper] = []
@@ -267,8 +271,7 @@ def check_sharper(gadget: Gadget, local: Local, sharper: Any) -> Sharpened:
     Raises:
         CertificateError: when one fails.
     """
-    A, b = local
-    functions = np.column_stack([-A, b]).astype(object)
+    functions = _functions(local).astype(object)
     tuples = set(map(tuple, gadget.tuples().tolist())) if sharper else set()
     if not isinstance(sharper, list) or not all(a[:3] < b[:3] for a, b in pairwise(sharper)):
         raise CertificateError("Step 'forcing': the sharper inequalities are not in increasing order.")
@@ -288,7 +291,7 @@ def proved_weights(sharper: Any) -> Sharpened:
     return tuple(sorted((key, tuple(own)) for key, own in proved.items()))
 
 
-def _inequalities(gadget: Gadget) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def _inequalities(gadget: Gadget) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
     """Yield every forcing inequality with the point of its tuple."""
     tuples = gadget.tuples()
     for labels, x in zip(tuples, gadget.points(tuples), strict=True):
@@ -296,13 +299,20 @@ def _inequalities(gadget: Gadget) -> Iterator[tuple[NDArray[np.int64], NDArray[n
             yield gadget.inequality(labels, target), x
 
 
-def _primitive(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _functions(local: Local) -> NDArray[Any]:
+    """Return the rows A x <= b as affine functions f >= 0: coefficients, then the constant, exactly."""
+    A, b = local
+    safe = largest(A) < 2**63
+    return np.column_stack([-A if safe else -A.astype(object), b])
+
+
+def _primitive(rows: NDArray[Any]) -> NDArray[Any]:
     scale = np.gcd.reduce(rows, axis=1)[:, None]
     return np.ascontiguousarray(rows // np.maximum(scale, 1))
 
 
 def _combine(
-    functions: NDArray[np.int64], lookup: dict[bytes, int], f: NDArray[np.int64], x: NDArray[np.int64]
+    functions: NDArray[Any], lookup: dict[bytes, int], f: NDArray[Any], x: NDArray[np.int64]
 ) -> Combination:
     from geomdp.exact.simplex import ConeMembership
 
@@ -310,7 +320,7 @@ def _combine(
     if row is not None:
         own, whole = functions[row], int(np.gcd.reduce(f))
         return [row], [whole], int(np.gcd.reduce(own))
-    tight = np.flatnonzero(functions[:, :-1] @ x + functions[:, -1] == 0)
+    tight = np.flatnonzero(products(functions, np.append(x, 1)) == 0)
     cone = ConeMembership(functions[tight], f.tolist())
     if cone.solve() is not None:
         raise CertificateError("Step 'forcing': the rows of a gadget do not force one of its symbols.")
@@ -325,8 +335,7 @@ def check_combinations(gadget: Gadget, local: Local, combinations: Any) -> None:
     Raises:
         CertificateError: when one is missing or fails.
     """
-    A, b = local
-    functions = np.column_stack([-A, b]).astype(object)
+    functions = _functions(local).astype(object)
     needed = list(_inequalities(gadget))
     if len(combinations) != len(needed):
         raise CertificateError("Step 'forcing': the number of combinations is wrong.")
@@ -334,7 +343,7 @@ def check_combinations(gadget: Gadget, local: Local, combinations: Any) -> None:
         _check_combination(functions, f, combination)
 
 
-def _check_combination(functions: NDArray[Any], f: NDArray[np.int64], combination: Any) -> None:
+def _check_combination(functions: NDArray[Any], f: NDArray[Any], combination: Any) -> None:
     rows, multipliers, scale = combination
     sound = whole(*rows, *multipliers, scale) and len(rows) == len(multipliers)
     sound = sound and all(first < second for first, second in pairwise(rows))
@@ -363,7 +372,8 @@ def rows_are_valid(gadget: Gadget, local: Local) -> bool:
         small = Gadget("check", gadget.degree, Embedding(2, "cube"))
         parts = [A[:, layer::layers] for layer in range(layers)]
         inside = sum((part != 0).any(axis=1).astype(int) for part in parts)
-        values = [(part @ small.points(small.tuples()).T).max(axis=1) for part in parts]
+        points = small.points(small.tuples()).T
+        values = [products(part, points).max(axis=1).astype(object) for part in parts]
         return bool((np.asarray(inside) <= 1).all() and (np.sum(values, axis=0) <= b).all())
-    points = gadget.points(gadget.tuples())
-    return bool((b[:, None] >= A @ points.T).all())
+    points = gadget.points(gadget.tuples()).T
+    return bool((b[:, None] >= products(A, points)).all())

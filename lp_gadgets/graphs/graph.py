@@ -34,7 +34,8 @@ class TannerGraph:
             itself; they are checked, need not generate all automorphisms, and speed up exhaustive searches.
 
     Raises:
-        ArgumentError: when a check is no list of distinct variables, or a permutation is no symmetry.
+        ArgumentError: when a check is no list of distinct variables, a permutation is no symmetry, or the
+            name is not printable text.
         CapacityError: when there are more edges than :data:`MAX_EDGES`.
 
     Example:
@@ -62,8 +63,9 @@ class TannerGraph:
         object.__setattr__(self, "checks", checks)
         counts = Counter(checks)
         symmetry = _tuples("symmetry", self.symmetry)
-        if not isinstance(self.name, str):
-            raise ArgumentError("name", "text", describe(self.name))
+        if not isinstance(self.name, str) or not self.name.isprintable():
+            got = "one with a control character" if isinstance(self.name, str) else describe(self.name)
+            raise ArgumentError("name", "printable text of one line", got)
         for p in symmetry:
             if sorted(p) != list(range(self.K)):
                 raise ArgumentError("symmetry", f"permutations of 0..{self.K - 1}", "another sequence")

@@ -46,8 +46,11 @@ from lp_gadgets.strict import whole
 #: Entries of the widest array of the verifier: this many bytes, a few times.
 BLOCK = 1 << 19
 
+#: Longest proof log, in decisions (up to two bytes each); the verifier decides for itself beyond it.
+MAX_DECISIONS = 1 << 25
+
 #: Weights are multiples of 1 / (the least common multiple of the degrees up to this one), rounded down
-#: beyond.
+#: beyond. That multiple is 720720, and no graph has more than 200,000 edges: sums of weights stay below 2^38.
 EXACT_DEGREE = 16
 
 #: Arrays of small non-negative integers.
@@ -123,22 +126,25 @@ class StoppingProof:
         """Return the proof whose :meth:`to_dict` is the data.
 
         Raises:
-            CertificateError: when a part is missing or damaged.
+            CertificateError: when a part is missing or damaged, or a log is longer than any that is written;
+                nothing is decompressed then.
         """
         try:
             packed = data["decisions"]
             counts = tuple(data["counts"])
             if not whole(data["lower"], *counts) or not isinstance(data["graph"], str):
                 raise ValueError
+            if min(counts, default=0) < 0 or sum(counts) > MAX_DECISIONS:
+                raise ValueError
             decisions = None
             if packed is not None:
                 reader = zlib.decompressobj()
                 raw = base64.b64decode(packed, validate=True)
-                decisions = reader.decompress(raw, 2 * max(0, sum(counts)) + 1)
+                decisions = reader.decompress(raw, 2 * sum(counts) + 1)
                 if not reader.eof or reader.unused_data or base64.b64encode(raw).decode() != packed:
                     raise ValueError
             return cls(data["lower"], data["graph"], counts, decisions)
-        except (KeyError, TypeError, ValueError, zlib.error):
+        except (KeyError, OverflowError, TypeError, ValueError, zlib.error):
             raise CertificateError(
                 "Step 'reading': a part of the stopping proof is missing or damaged."
             ) from None

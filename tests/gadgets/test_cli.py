@@ -147,6 +147,11 @@ def test_the_catalogue_is_listed_and_built(run, tmp_path):
         ("build", "--code", "biregular:1000", "--out", "x"),
         ("predict", "--code", "biregular:20000"),
         ("predict", "--code", "peg:20000"),
+        ("predict", "--code", "geometry:Fano", "--seed", 5),
+        ("build", "--code", "geometry:Fano", "--best-of", 3, "--out", "x"),
+        ("build", "--code", "geometry:Fano", "--u", "1,0,1", "--v", "1,1,0", "--seed", 1, "--out", "x"),
+        ("build", "--code", "biregular:1000", "--time-limit", "inf", "--out", "x"),
+        ("build", "--code", "geometry:Fano", "--u", "1,0,1", "--v", "1,1,0", "--words-seed", 1, "--out", "x"),
         ("nonsense",),
     ],
     ids=lambda a: " ".join(map(str, a)),
@@ -176,6 +181,15 @@ def test_bad_input_is_refused(run, tmp_path, monkeypatch, arguments):
         (("build", "--code", "biregular:1000", "--out", "x"), "--time-limit"),
         (("export", "nowhere", "--out", "x", "--format", "mps,,json"), "an empty item"),
         (("export", "nowhere", "--out", "x", "--format", "xls"), "'xls'"),
+        (("export", "nowhere", "--out", "x", "--format", "MPS"), "'format'"),
+        (("export", "nowhere", "--out", "x"), "'DIR'"),
+        (("verify", "nowhere"), "'DIR'"),
+        (("build", "--code", "geometry:Fano", "--words-seed", -1, "--out", "x"), "'words-seed'"),
+        (("build", "--code", "geometry:Fano", "--seed", -1, "--out", "x"), "'seed'"),
+        (("build", "--code", "qc:16", "--best-of", 0, "--out", "x"), "'best-of'"),
+        (("build", "--code", "qc:16", "--time-limit", -1, "--out", "x"), "'time-limit'"),
+        (("build", "--code", "qc:7", "--out", "x"), "'code' must be a graph whose K is a multiple of 8"),
+        (("predict", "--code", "geometry:Fano", "--seed", 5), "'seed' must be left out for a geometry"),
     ],
     ids=str,
 )
@@ -202,6 +216,54 @@ def test_a_file_in_the_way_is_named_without_error_numbers(run, tmp_path):
         assert "manifest.json" in err
     assert (tmp_path / "manifest.json").read_text() == "{}"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "manifest.json"]
+
+
+def test_a_folder_that_cannot_be_written_is_called_out(run, tmp_path, monkeypatch):
+    """A folder that the system refuses is named by its option, for build and for the catalogue."""
+
+    def refuse(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("lp_gadgets.folder.replace", refuse)
+    for command in (("build", "--code", "geometry:Fano"), ("catalogue", "fano-2")):
+        status, _, err = run(*command, "--out", tmp_path / "i")
+        assert status == 2
+        assert "'out'" in err
+        assert "No space left" in err
+
+
+def test_only_what_verifies_is_exported(run, tmp_path):
+    """An edited claim ends export with exit code 1 and no folder."""
+    place = tmp_path / "i"
+    run("build", "--code", "geometry:Fano", "--out", place)
+    manifest = json.loads((place / "manifest.json").read_text())
+    manifest["claims"]["opt_lower"] = manifest["predicted"]["opt"] = 999
+    (place / "manifest.json").write_text(json.dumps(manifest))
+    status, out, err = run("export", place, "--out", tmp_path / "x")
+    assert (status, out) == (1, "")
+    assert "manifest" in err
+    assert not (tmp_path / "x").exists()
+
+
+def test_results_are_plain_lines(run, tmp_path):
+    """Without --json every line is a name and a value: no brackets, no quotes."""
+    _, out, _ = run("catalogue", "fano-2", "--out", tmp_path / "i")
+    entry = catalogue.entry("fano-2")
+    assert f"sha256 graph: {entry['sha256']['graph']}\n" in out
+    assert f"u: {', '.join(map(str, entry['u']))}\n" in out
+    _, lines, _ = run("export", tmp_path / "i", "--out", tmp_path / "x", "--format", "mps,json")
+    assert lines.splitlines() == [f"file: {tmp_path / 'x' / n}" for n in ("instance.mps", "summary.json")]
+    assert not set("[]{}'") & set(out)
+
+
+def test_a_geometry_takes_the_seed_for_its_words(run, tmp_path):
+    """--seed with a geometry is the seed of the words."""
+    words = []
+    for options in (("--seed", 3), ("--words-seed", 3)):
+        run("build", "--code", "geometry:GQ(2,2)", *options, "--out", tmp_path / "i")
+        manifest = json.loads((tmp_path / "i" / "manifest.json").read_text())
+        words.append((manifest["u"], manifest["v"]))
+    assert words[0] == words[1]
 
 
 def test_build_says_whether_its_bounds_are_exact(run, tmp_path):

@@ -1,5 +1,6 @@
 """Laws of scales: bounds by brute force over resolutions, room on a shared domain, information."""
 
+from decimal import Decimal, localcontext
 from math import ceil, log
 
 import numpy as np
@@ -9,7 +10,15 @@ from support.gadgets import graph, small_instance
 from geomdp.core.classifier import Halfspace
 from geomdp.core.errors import ArgumentError
 from lp_gadgets.instance import HardInstance
-from lp_gadgets.scales import Scale, SharedDomain, choose_scales, information, lower_bound, merit_table
+from lp_gadgets.scales import (
+    LN2_BELOW,
+    Scale,
+    SharedDomain,
+    choose_scales,
+    information,
+    lower_bound,
+    merit_table,
+)
 from lp_gadgets.tanner import TannerCode
 
 
@@ -130,3 +139,64 @@ def test_bad_scales_are_refused():
         Scale.of(graph("fano"), 2).bound(0, 1)
     with pytest.raises(ArgumentError):
         Scale.of(graph("fano"), 2).bound(10, 0)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda scale, inst: Scale.of("Fano", 2),
+        lambda scale, inst: Scale.of(graph("fano"), 2, D=10**9),
+        lambda scale, inst: Scale.of(graph("fano"), 2, D=5),
+        lambda scale, inst: scale.needed(1.5),
+        lambda scale, inst: scale.needed(-5),
+        lambda scale, inst: scale.largest_gap(-1),
+        lambda scale, inst: scale.bound(10**6, 1, 10**400),
+        lambda scale, inst: scale.bound(10**6, 1, 1e308),
+        lambda scale, inst: scale.asymptote(1, -3),
+        lambda scale, inst: lower_bound([scale], 5, 1),
+        lambda scale, inst: lower_bound([], [2.7], 1),
+        lambda scale, inst: lower_bound([], [], 0),
+        lambda scale, inst: lower_bound(["x"], [5], 1),
+        lambda scale, inst: merit_table(["x"]),
+        lambda scale, inst: choose_scales("x", 500, [graph("fano")]),
+        lambda scale, inst: choose_scales(50, 500, ["x"]),
+        lambda scale, inst: choose_scales(50, 500, "x"),
+        lambda scale, inst: information("x", 1),
+        lambda scale, inst: SharedDomain(40, 200, ["x"]),
+        lambda scale, inst: SharedDomain(40, 200, [inst]).encode(5, [1, 0, 1], [1, 1, 0]),
+        lambda scale, inst: SharedDomain(40, 200, [inst]).encode(-1, [1, 0, 1], [1, 1, 0]),
+    ],
+)
+def test_arguments_of_another_kind_are_refused(call):
+    """What is no scale, graph, instance or number in range ends in a sentence."""
+    with pytest.raises(ArgumentError):
+        call(Scale.of(graph("fano"), 2, D=4), small_instance("fano", 2, "parabola", "facets"))
+
+
+def test_no_blocks_are_called_none():
+    """An empty list of graphs is named as what lacks."""
+    with pytest.raises(
+        ArgumentError, match="'blocks' must be a list of at least one Tanner graph, not empty"
+    ):
+        choose_scales(80, 4000, [])
+
+
+@pytest.mark.parametrize("name", ["fano", "chain", "degenerate", "wide"])
+def test_no_weight_is_below_the_threshold(name):
+    """The least weight of the generator's rows, the largest D that is taken, is never below the distance."""
+    code = graph(name)
+    field, s_min = code.over(2), code.stopping_distance().value
+    least = int(field.generator.sum(axis=1).min())
+    assert s_min <= least
+    assert all(code.is_stopping_set(np.flatnonzero(row).tolist()) for row in field.generator)
+    assert least == Scale.of(code, 2, D=least).D
+    with pytest.raises(ArgumentError, match="D"):
+        Scale.of(code, 2, D=least + 1)
+
+
+def test_the_logarithm_is_rounded_down():
+    """The rational number that stands for ln 2 in a bound is below it, by less than 10^-24."""
+    with localcontext() as context:
+        context.prec = 50
+        rest = Decimal(2).ln() - Decimal(LN2_BELOW.numerator) / Decimal(LN2_BELOW.denominator)
+    assert 0 < rest < Decimal("1e-24")

@@ -276,6 +276,9 @@ def test_selection_is_by_distance_then_order():
     assert select([*graphs, forest]) is forest
     with pytest.raises(ArgumentError, match="at least one"):
         select([])
+    for codes in (["x"], "x", 5, [graphs[0], None]):
+        with pytest.raises(ArgumentError, match="codes"):
+            select(codes)
 
 
 def test_progress_grows_to_one():

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations, product
+from pathlib import Path
 from queue import Queue
 from threading import Thread
 
@@ -223,3 +224,81 @@ def test_elimination_says_where_a_whole_hard_instance_is_out_of_reach():
     assert tester.candidates == count_dichotomies(inst.domain)
     assert tester.resolution is None
     assert "dimensions" in tester.reason
+
+
+@pytest.mark.parametrize("time_limit", [0, 20])
+def test_the_classifier_attains_the_upper_end(time_limit):
+    """Whatever the time, the interval's upper end is W of the classifier that comes with it."""
+    D = Domain([[1, 0], [0, 1], [-1, 1], [2, -1], [1, 1]])
+    tester = CertifiedHistograms(Setting(D, 50, 50, Fraction(1)), time_limit)
+    for seed in range(5):
+        v = np.random.default_rng(seed).integers(-30, 31, D.m)
+        (low, top), h = tester.bounds(v)
+        assert top == 100 - int(h.predict(D.points).astype(np.int64) @ v)
+        assert low <= top
+
+
+def test_the_opening_states_the_facts_of_every_tester():
+    """The opening is the common facts and the cut; both ends must state it alike."""
+    tester = CertifiedHistograms(Setting(Domain([[1], [2]]), 5, 6, Fraction(1, 3), tolerance=2))
+    opening = tester.opening()
+    assert opening.pop("cut_doubled") == tester._cut
+    assert opening == tester.facts()
+    assert (opening["labels"], opening["n"], opening["epsilon"]) == ("mixed", [5, 6], "1/3")
+
+
+@pytest.mark.parametrize("gap", [0, -5, float("nan"), "x", 2.5])
+def test_gaps_are_positive_integers(gap):
+    """A gap that is no integer >= 1 is refused before anything is divided by it."""
+    with pytest.raises(ArgumentError, match="gap"):
+        CertifiedHistograms(Setting(Domain([[1], [2]]), 5, 5, Fraction(1)), 60, gap=gap)
+
+
+def test_testers_of_something_else_are_refused():
+    """What is no setting, no instance and no number of seconds ends in a sentence."""
+    setting = Setting(Domain([[1], [2]]), 5, 5, Fraction(1))
+    for name, call in (
+        ("setting", lambda: CertifiedHistograms("x")),
+        ("inst", lambda: CertifiedHistograms.for_instance("x", 1)),
+        ("time_limit", lambda: CertifiedHistograms(setting, 10**400)),
+        ("time_limit", lambda: CertifiedHistograms(setting, -1)),
+        ("time_limit", lambda: CertifiedHistograms(setting, float("inf"))),
+    ):
+        with pytest.raises(ArgumentError, match=name):
+            call()
+
+
+def _documented():
+    """The rows of the table of testers on hard instances, as texts."""
+    text = (Path(__file__).parents[2] / "docs" / "hard_instances.md").read_text(encoding="utf-8")
+    table = text[text.index("| code | q | d | m |") :].split("\n\n")[0]
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+
+
+@pytest.mark.parametrize(
+    ("code", "q"),
+    [(TannerCode(2, ((0, 1),), "repetition"), 2)]
+    + [(TannerCode.geometry(name), q) for name, q in (("Fano", 2), ("Fano", 4), ("GQ(2,2)", 2))],
+    ids=lambda value: getattr(value, "name", str(value)),
+)
+def test_documented_sizes_are_those_of_the_instances(code, q):
+    """The documented dimension, points, optimum and resolution of a code are those of its cube instance."""
+    name = code.name.removeprefix("geometry:")
+    (row,) = (row for row in _documented() if row[:2] == [name, str(q)])
+    inst = HardInstance(code, q, J=1000 * code.stopping_distance().lower, L=1000, embedding="cube")
+    tester = CertifiedHistograms.for_instance(inst, 1, Fraction(1, 1000))
+    assert [int(cell.replace(",", "")) for cell in row[2:]] == [
+        inst.domain.d,
+        inst.domain.m,
+        inst.gap,
+        tester.resolution,
+    ]
+
+
+def test_the_documented_example_has_its_sizes():
+    """The instance of the documented snippet has the dimension, points and resolution that the text names."""
+    inst = HardInstance(TannerCode.geometry("Fano"), q=2, J=4000, L=1000)
+    tester = CertifiedHistograms.for_instance(inst, epsilon=1)
+    text = (Path(__file__).parents[2] / "docs" / "hard_instances.md").read_text(encoding="utf-8")
+    wanted = f"d = {inst.domain.d}, m = {inst.domain.m} and t = {tester.resolution}"
+    assert wanted in text.replace("\n", " ")

@@ -263,7 +263,8 @@ def test_a_proof_is_written_replayed_and_refused_for_other_records(geomdp, tmp_p
     assert code == 0
     value = _object(out)["upper"]
     code, out, _ = geomdp("verify", proof, table, *common)
-    assert (code, _object(out)) == (0, {"valid": True, "lower": value, "upper": value, "reason": ""})
+    facts = {"valid": True, "lower": value, "upper": value, "classes": "halfspaces", "reason": ""}
+    assert (code, _object(out)) == (0, facts)
     code, out, _ = geomdp("verify", proof, half, *common)
     assert code == 1
     assert not _object(out)["valid"]

@@ -8,6 +8,8 @@ import sys
 import numpy as np
 import pytest
 
+from geomdp.cli.labels import two_labels
+
 ONE = '{"features": [{"name": "x", "lower": 0, "upper": 10, "levels": 11}]}'
 GOOD = "x,late\n" + "1,no\n9,yes\n" * 300
 
@@ -28,6 +30,8 @@ def place(tmp_path, monkeypatch):
 
 GRID = ["--grid", "grid.json"]
 COLUMNS = [*GRID, "--label", "late", "--positive", "yes"]
+#: What assess says on stderr before it opens a table.
+READING = two_labels("late", "yes", None) + "\n"
 
 
 def _refused(answer, name):
@@ -66,9 +70,7 @@ def test_inputs_that_are_no_files_are_refused(geomdp, place, path):
     """Pipes and devices, which may never end, are refused as grids, tables and certificates."""
     _refused(geomdp("plan", "--grid", path, "--n", 5, "--epsilon", 1), "grid")
     _refused(geomdp("inspect", path, *COLUMNS, "--json"), "table")
-    code, out, _ = geomdp("verify", path, "a.csv", *COLUMNS, "--json")
-    assert code == 1
-    assert json.loads(out)["reason"] == "Certificate: the file cannot be read."
+    _refused(geomdp("verify", path, "a.csv", *COLUMNS, "--json"), "certificate")
 
 
 @pytest.mark.parametrize("path", ["folder.csv", "pipe", "nowhere", "circle", "x" * 300, "none/W"])
@@ -185,11 +187,24 @@ def test_damaged_ledgers_are_refused_and_left_alone(geomdp, place):
         (place / "bad").write_bytes(content)
         code, out, err = geomdp(*LEDGERS, "--ledger-a", "bad")
         assert (code, out) == (2, "")
-        assert err.count("\n") == 1
+        assert err.startswith(f"{READING}geomdp: ")
+        assert err.count("\n") == 2
         assert (place / "bad").read_bytes() == content
     for path in ("x" * 300, "folder.csv", "none/x", "pipe"):
         code, out, err = geomdp(*LEDGERS, "--ledger-a", path, "--budget", 3)
-        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert (code, out, err.removeprefix(READING).count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("more", [(), ("--budget", 3)])
+def test_an_empty_file_is_no_ledger(geomdp, place, more):
+    """A file that exists is a ledger already or stays as it is, whether or not a budget is given."""
+    (place / "empty").touch()
+    before = sorted(os.listdir(place))
+    code, out, err = geomdp(*LEDGERS, "--ledger-a", "empty", *more)
+    assert (code, out) == (2, "")
+    assert "is no ledger; it was left as it is" in err
+    assert (place / "empty").stat().st_size == 0
+    assert sorted(os.listdir(place)) == before
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device here")
@@ -203,8 +218,9 @@ def test_a_full_output_is_one_sentence_and_files_are_kept(place, more):
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("geomdp: Argument 'stdout' must be an output that can be written")
-    assert done.stderr.count("\n") == 1
+    told = done.stderr.removeprefix(READING)
+    assert told.startswith("geomdp: Argument 'stdout' must be an output that can be written")
+    assert told.count("\n") == 1
     assert (place / "r.html").read_text(encoding="utf-8").endswith("</html>\n")
 
 

@@ -13,6 +13,7 @@ import pytest
 import geomdp as g
 from geomdp import cli, data
 from geomdp.cli import interrupts
+from geomdp.cli.labels import two_labels
 
 GRID = str(data.path("penguins/grid8.json"))
 
@@ -115,11 +116,12 @@ def test_the_sentence_says_what_was_written(geomdp, monkeypatch, tmp_path):
     table.write_text("x,l\n" + "0,no\n3,yes\n" * 200)
     options = ["assess", table, table, "--grid", grid, "--label", "l", "--positive", "yes", "--epsilon", 1]
     monkeypatch.setattr("geomdp.report.outcome_table", _pressed)
+    first = two_labels("l", "yes", None) + "\n"
     code, out, err = geomdp(*options, "--transcript", tmp_path / "r.json")
-    assert (code, out, err) == (130, "", "geomdp: interrupted; r.json is complete\n")
+    assert (code, out, err) == (130, "", f"{first}geomdp: interrupted; r.json is complete\n")
     code, _, err = geomdp(*options, "--ledger-a", tmp_path / "a", "--budget", 3)
     assert code == 130
-    assert err.count("\n") == 1
+    assert err.removeprefix(first).count("\n") == 1
     assert "the same command continues that run" in err
 
 
@@ -140,3 +142,31 @@ def test_a_dropped_ctrl_c_is_sent_again(geomdp, monkeypatch):
     monkeypatch.setattr("geomdp.bounds.population_bounds", calculate)
     code, _, err = geomdp("population", "--grid", GRID, "--n", 100, "--opt", 3)
     assert (code, err) == (130, "geomdp: interrupted; nothing was written\n")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_an_interrupted_search_prints_its_interval_and_ends_with_130(geomdp, monkeypatch, tmp_path, form):
+    """After Ctrl-C the certified interval is printed, as a table or as JSON, and the exit code is 130."""
+    grid, table = tmp_path / "g.json", tmp_path / "t.csv"
+    grid.write_text(json.dumps(g.Domain.grid([("x", 0, 3, 4), ("y", 0, 3, 4), ("z", 0, 3, 4)]).to_dict()))
+    table.write_text("x,y,z,l\n" + "0,1,2,no\n3,0,1,yes\n1,1,1,yes\n2,2,0,no\n0,3,3,yes\n3,2,3,no\n" * 3)
+    monkeypatch.setattr("geomdp.opt.portfolio._Work._seek", _pressed)
+    monkeypatch.setattr("geomdp.opt.portfolio.choose", lambda m, rank: "branch")
+    options = ["--grid", grid, "--label", "l", "--positive", "yes", *form]
+    code, out, err = geomdp("opt", table, *options)
+    assert (code, err) == (130, "Interrupted: the bounds are certain, the optimum was not reached.\n")
+    assert not form or json.loads(out)["reason"] == "interrupted"
+
+
+def test_opt_and_verify_name_the_class(geomdp, tmp_path):
+    """On a grid of one feature opt is about thresholds unless it is told otherwise; both commands say so."""
+    grid, table, proof = tmp_path / "g.json", tmp_path / "t.csv", tmp_path / "c.json"
+    grid.write_text(json.dumps(g.Domain.grid([("x", 0, 3, 4)]).to_dict()))
+    table.write_text("x,l\n0,yes\n0,yes\n3,no\n")
+    options = ["--grid", grid, "--label", "l", "--positive", "yes"]
+    for more, kind, value in ([], "thresholds", 1), (["--classes", "halfspaces"], "halfspaces", 0):
+        code, out, _ = geomdp("opt", table, *options, *more, "--certificate", proof)
+        assert code == 0
+        assert f"opt of {kind}" in out
+        assert geomdp("verify", proof, table, *options)[1] == f"valid: {value} <= opt of {kind} <= {value}\n"
+        assert json.loads(geomdp("verify", proof, table, *options, "--json")[1])["classes"] == kind

@@ -9,6 +9,7 @@ GRID = str(data.path("wdbc/grid8.json"))
 PLAN = ["plan", "--grid", GRID, "--n", "100", "--epsilon", "1"]
 TABLE = str(data.path("wdbc/wdbc.csv"))
 OPT = ["--grid", GRID, "--label", "diagnosis", "--positive", "malignant"]
+POPULATION = ["population", "--grid", GRID, "--n", "100", "--opt-beta", "0.1", "--resolution", "7"]
 
 #: Command lines, the argument at fault, what it must be and what it is.
 WRONG = [
@@ -18,6 +19,17 @@ WRONG = [
     (["opt", *OPT], "A.csv [B.csv ...]", "given", "left out"),
     ([*PLAN, "--epsilo", "1"], "--epsilo", "an option of 'geomdp plan'", "an unknown one"),
     ([*PLAN, "--tolerance", "x"], "tolerance", "an integer", "'x'"),
+    ([*PLAN, "--tolerance", "1_0"], "tolerance", "an integer", "'1_0'"),
+    ([*PLAN, "--tolerance", "\uff15"], "tolerance", "an integer", "'\uff15'"),
+    ([*PLAN, "--n", "1_00"], "n", "an integer or two", "'1_00'"),
+    ([*PLAN, "--n", "100,\u0661\u0660\u0660"], "n", "an integer or two", "'100,"),
+    ([*PLAN, "--epsilon", "1_0"], "epsilon", "a finite number", "'1_0'"),
+    ([*PLAN, "--beta", "0.\u0661"], "beta", "a finite number", "'0."),
+    ([*PLAN, "--along", "n"], "along", "left out without --plot", "'n'"),
+    (["opt", TABLE, *OPT, "--time-limit", "1_0"], "time-limit", "a number", "'1_0'"),
+    ([*POPULATION, "--opt", "\u0665"], "opt", "an integer", "'\u0665'"),
+    ([*POPULATION[:-2], "--opt-interval", "1_0,20"], "opt_interval", "two integers", "'1_0,20'"),
+    ([*POPULATION, "--verdict", "no"], "verdict", "one of 'Match', 'Far', 'Inconclusive'", "'no'"),
     ([*PLAN, "--tolerance", "1.5"], "tolerance", "an integer", "'1.5'"),
     ([*PLAN, "--labels", "all"], "labels", "one of 'mixed', 'disjoint'", "'all'"),
     ([*PLAN, "--beta"], "beta", "followed by a value", "left without"),
@@ -45,6 +57,14 @@ def test_near_options_are_named(geomdp):
     _, _, err = geomdp(*PLAN, "--toleranc", 1)
     assert "--tolerance" in err
     assert err.endswith("See: geomdp plan --help\n")
+
+
+@pytest.mark.parametrize("verdict", ["Match", "match", "MATCH", "mAtCh"])
+def test_verdicts_are_taken_in_any_case(geomdp, verdict):
+    """How a verdict is capitalised does not change the bounds that follow from it."""
+    code, out, _ = geomdp(*POPULATION, "--verdict", verdict, "--json")
+    assert code == 0
+    assert out == geomdp(*POPULATION, "--verdict", "Match", "--json")[1]
 
 
 def test_help_and_version_are_no_errors(geomdp):
@@ -79,6 +99,10 @@ def test_other_complaints_of_the_parser_keep_their_words():
         (
             ["verify", "--jso"],
             "Argument '--jso' must be an option of 'lp-gadgets verify', not an unknown one.",
+        ),
+        (
+            ["predict", "--code", "qc:64", "--q", "1_6"],
+            "Argument 'q' must be an integer, not '1_6'. Write it in",
         ),
         (["none"], "Argument 'command' must be one of build, "),
     ],

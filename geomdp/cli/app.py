@@ -20,6 +20,10 @@ class _Commands(Commands):
         except KeyboardInterrupt:
             leave()
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the commands by name, whichever of their modules was imported first."""
+        return sorted(super().list_commands(ctx))
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:

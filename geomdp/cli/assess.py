@@ -10,6 +10,7 @@ import typer
 
 from geomdp.cli import options
 from geomdp.cli.app import app
+from geomdp.cli.labels import other_label, two_labels
 from geomdp.cli.ledgers import check_ledgers, ledger_notes, run_with_ledgers
 from geomdp.cli.planning import make_plan, too_small
 from geomdp.cli.shared import check_writable, note, print_json, replace, show
@@ -27,7 +28,7 @@ def assess(
     b: Annotated[Path, typer.Argument(metavar="B.csv", help="Bob's records (CSV or Parquet).")],
     grid: options.Grid,
     label: options.Label,
-    positive: options.Positive,
+    positive: options.PrivatePositive,
     epsilon: options.Epsilon,
     negative: options.Negative = None,
     beta: options.Beta = "0.1",
@@ -76,6 +77,11 @@ def assess(
     Both parties are played in this process: each one's code sees its own table, the public parameters and
     the messages. Rows outside the grid count at its nearest edge.
 
+    Every table of two labels, or of one of them, is read, and nothing tells which occur. If the grid file
+    declares the label's values ({"features": [...], "labels": {"y": ["yes", "no"]}}), others are refused.
+    A table with a third label, a missing value, or one that is no number, is refused: that message is for
+    the holder of the table. Each holder looks first, with 'geomdp inspect'.
+
     For example
 
     geomdp assess A.csv B.csv --grid g.json --label y --positive 1 --epsilon 1
@@ -90,7 +96,9 @@ def assess(
         check_integer("seed", seed, 0)
     if guarantee is not None:
         check_choice("guarantee", guarantee, tuple(GUARANTEES))
-    S_A, S_B = read(domain, [a, b], label, positive, negative)
+    negative = other_label(grid, label, positive, negative)
+    note(two_labels(label, positive, negative))
+    S_A, S_B = read(domain, [a, b], label, positive, negative, private=True)
     plan = make_plan(
         domain,
         (S_A.n, S_B.n),
@@ -111,8 +119,8 @@ def assess(
         outcome, account = run_with_ledgers(
             row,
             (S_A, S_B),
-            {"Alice": a, "Bob": b},
             ledgers,
+            tables={"Alice": a, "Bob": b},
             question={"label": label, "positive": positive, "negative": negative},
             budget=budget,
             session=session,

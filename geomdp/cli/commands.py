@@ -1,4 +1,4 @@
-"""Every command, registered with the application in the order that its help lists them."""
+"""Every command, registered with the application."""
 
 from geomdp.cli import assess, inspect, learn, opt, plan, population, power
 from geomdp.cli.app import app

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from geomdp.cli.app import app
+from geomdp.cli.labels import other_label
 from geomdp.cli.options import Grid, Json, Label, Negative, Positive
 from geomdp.cli.shared import has_place, note, print_json, progress, show
 from geomdp.cli.tables import read
@@ -27,11 +28,15 @@ def inspect(
 ) -> None:
     """Check your own table against the grid. The answer is about private data: keep it to yourself.
 
+    A table that passes is one that 'geomdp assess' reads with the same options. That both tables use the same
+    other label, it cannot see: name it with --negative, or declare both values in the grid file.
+
     For example
 
     geomdp inspect A.csv --grid g.json --label y --positive 1
     """
     domain = Domain.from_grid_file(grid)
+    negative = other_label(grid, label, positive, negative)
     (sample,) = read(domain, [table], label, positive, negative)
     facts: dict[str, Any] = {
         "n": sample.n,

@@ -23,6 +23,7 @@ import typer
 
 from geomdp.cli.app import app
 from geomdp.cli.interrupts import remains
+from geomdp.cli.labels import check_declared
 from geomdp.cli.options import Grid, Json, Label
 from geomdp.cli.shared import note, print_json, progress, show
 from geomdp.core.domain import Domain
@@ -122,7 +123,7 @@ def learn(
     if ledger is not None and check_fraction("delta", delta) != 0:
         raise ArgumentError("delta", "0 with a ledger, whose budget is pure", repr(delta))
     domain = Domain.from_grid_file(grid)
-    _check_declared(grid, label, positive, negative)
+    check_declared(grid, label, positive, negative)
     note(reading(label, positive, negative))
     sample = _read(domain, table, label, positive, negative)
     X, y = records(sample)
@@ -164,7 +165,7 @@ def learn(
     else:
         public = [label, positive, negative, str(method), str(mode), epsilon, delta, alpha, beta]
         question = json.dumps([*public, grid.read_text(encoding="utf-8")])
-        document = _charged(run, ledger, budget, table, question)
+        document = _charged(run, ledger, budget, sample, question)
     if as_json:
         print_json(document)
         return
@@ -185,32 +186,6 @@ def reading(label: str, positive: str, negative: str | None) -> str:
         f"Nothing checks here that {positive!r} occurs: to say so would tell of records. "
         "See 'geomdp inspect' first."
     )
-
-
-def _check_declared(grid: Path, label: str, positive: str, negative: str | None) -> None:
-    """Refuse values that the public grid file does not declare for the label column, if it declares any.
-
-    Raises:
-        ArgumentError: when they are not declared, or the declaration is no list of values.
-    """
-    declared = json.loads(grid.read_text(encoding="utf-8")).get("labels", {})
-    columns = declared if isinstance(declared, dict) else {label: declared}
-    if label not in columns:
-        return
-    values = columns[label]
-    plain = isinstance(values, list) and all(
-        isinstance(v, str | int | float) and not isinstance(v, bool) for v in values
-    )
-    if not plain or len(set(map(str, values))) < 2:
-        raise ArgumentError(
-            "grid",
-            f"a file whose labels for {label!r} are a list of two or more texts or numbers",
-            "another one",
-        )
-    for name, value in (("positive", positive), ("negative", negative)):
-        if value is not None and value not in map(str, values):
-            listed = ", ".join(repr(str(v)) for v in values)
-            raise ArgumentError(name, f"one of {listed}, as the grid file declares", repr(value))
 
 
 def records(sample: Sample) -> tuple[Any, Any]:
@@ -256,18 +231,21 @@ def _charged(
     run: Callable[[Account | None], dict[str, Any]],
     path: Path,
     budget: str | None,
-    table: Path,
+    sample: Sample,
     question: str,
 ) -> dict[str, Any]:
-    """Run once on a ledger; the same question on the same table gets the stored answer, at no cost.
+    """Run once on a ledger; the same question on the same records gets the stored answer, at no cost.
+
+    Records are the same where their counts on the grid are, which is all that the learner sees.
 
     The loss is reserved after all refusals and before anything is drawn, and the answer is stored before it
     is shown. A run that fails in between stays charged.
     """
     from geomdp.privacy.ledger import Ledger
+    from geomdp.testers.ledgered import records_of
 
     with Ledger(path, budget=budget) as ledger:
-        records = ledger.fingerprint(table)
+        records = records_of(ledger, sample)
         name = "learn " + hashlib.sha256(f"{question} {records}".encode()).hexdigest()
         with ledger.session(name, records=records) as session:
             charge = _Charge(session)

@@ -12,6 +12,7 @@ from geomdp.core.errors import ArgumentError, BudgetError, check_epsilon, descri
 
 if TYPE_CHECKING:
     from geomdp.core.sample import Sample
+    from geomdp.privacy.ledger import Ledger
     from geomdp.testers.base import Outcome
     from geomdp.testers.plan import PlanRow
 
@@ -48,9 +49,9 @@ def _same(one: Path, other: Path) -> bool:
 def run_with_ledgers(
     row: PlanRow,
     samples: tuple[Sample, Sample],
-    tables: dict[str, Path],
     ledgers: dict[str, Path],
     *,
+    tables: dict[str, Path],
     question: dict[str, str | None],
     budget: str | None,
     session: str | None,
@@ -61,11 +62,13 @@ def run_with_ledgers(
     Without a name the session is called after the public question (label column and values, grid, tester,
     setting) and the ledgers in their roles. So the same request gets the same answer again, at no cost, and
     whatever changes it is a new session, which is charged. Under a name that was given, and where the records
-    have changed, a stored answer is refused.
+    have changed, a stored answer is refused. Records are the same where their counts on the grid are,
+    whatever the order of the rows and the format of the file. Nothing else before the charge depends on them.
     """
     from geomdp.privacy.ledger import Ledger
     from geomdp.testers.ledgered import STEP, budget_of, run_ledgered, session_name
 
+    held = dict(zip(tables, samples, strict=True))
     asked = None if budget is None else check_epsilon(budget, "budget")
     for party, path in ledgers.items():
         _check_new(path, asked, budget_of(row, party))
@@ -75,7 +78,7 @@ def run_with_ledgers(
             opened[party] = open_files.enter_context(Ledger(path, budget=asked))
         name = session_name(row, opened, question) if session is None else session
         for party in ledgers:
-            records = opened[party].fingerprint(tables[party])
+            records = _records(opened[party], name, held[party], tables[party])
             sessions[party] = open_files.enter_context(opened[party].session(name, records=records))
         remains("what the ledgers were charged stays charged; the same command continues that run")
         resent = any(s.stored(STEP) is not None for s in sessions.values())
@@ -87,6 +90,22 @@ def run_with_ledgers(
             for party, ledger in opened.items()
         }
     return outcome, {"ledgers": accounts, "session": name, "resent": resent}
+
+
+def _records(ledger: Ledger, session: str, sample: Sample, table: Path) -> str:
+    """Return the fingerprint under which a session knows its party's records: that of their counts.
+
+    A session of an earlier version knows them by that of the file. It goes on with the very same bytes only,
+    and its answer is then still checked against the counts (:func:`geomdp.testers.ledgered.run_ledgered`).
+    """
+    from geomdp.testers.ledgered import records_of
+
+    counted = records_of(ledger, sample)
+    known = {entry.records for entry in ledger.entries() if entry.session == session}
+    if not known or counted in known:
+        return counted
+    by_file = ledger.fingerprint(table)
+    return by_file if by_file in known else counted
 
 
 def ledger_notes(account: dict[str, Any]) -> list[str]:

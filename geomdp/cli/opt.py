@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from geomdp.cli.app import app
 from geomdp.cli.options import Classes, ClassesOption, Grid, Json, Label, Negative, Positive
 from geomdp.cli.shared import check_writable, note, print_json, replace, show
 from geomdp.cli.tables import read
+from geomdp.core.classifier import Threshold
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, CertificateError, describe
 from geomdp.core.sample import pool
@@ -72,21 +74,26 @@ def opt(
 
         replace(plot, optimum_picture(pool(*samples), result, history).savefig)
     clipped = sum(sample.clipped for sample in samples)
+    kind = _classes(result.classifier)
     if as_json:
-        kind = "thresholds" if thresholds else "halfspaces"
         written = None if certificate is None else str(certificate)
         print_json({**result.to_dict(), "classes": kind, "clipped": clipped, "certificate": written})
-        return
-    from geomdp.report import opt_table
+    else:
+        from geomdp.report import opt_table
 
-    show(opt_table(result, domain))
-    if clipped:
-        note(f"{clipped} rows lay outside the grid and count at its nearest edge.")
-    if result.reason == "too many rows":
-        note("Too many rows of a high rank to close the gap: the bounds are certain.")
+        show(opt_table(result, domain), f"This is opt of {kind}.")
+        if clipped:
+            note(f"{clipped} rows lay outside the grid and count at its nearest edge.")
+        if result.reason == "too many rows":
+            note("Too many rows of a high rank to close the gap: the bounds are certain.")
     if result.reason == "interrupted":
         note("Interrupted: the bounds are certain, the optimum was not reached.")
         raise typer.Exit(130)
+
+
+def _classes(classifier: object) -> str:
+    """Return the class of classifiers whose optimum a classifier bounds from above."""
+    return "thresholds" if isinstance(classifier, Threshold) else "halfspaces"
 
 
 @app.command()
@@ -101,7 +108,7 @@ def verify(
 ) -> None:
     """Replay a proof of opt on the tables it is about: integers only, no solver, no search.
 
-    Exit code 1 if it does not hold.
+    It says whether opt of thresholds or of halfspaces is proved. Exit code 1 if the proof does not hold.
 
     For example
 
@@ -111,20 +118,22 @@ def verify(
     from geomdp.opt.verifier import verify as replay
 
     domain = Domain.from_grid_file(grid)
+    _check_regular(certificate)
     samples = read(domain, tables, label, positive, negative)
     proof, reason = None, ""
     try:
-        _check_regular(certificate)
         proof = Certificate.load(certificate)
         replay(proof, *samples)
     except CertificateError as error:
         reason = str(error)
     valid = not reason
-    bounds = (proof.lower, proof.upper) if proof is not None and valid else (None, None)
+    lower, upper, kind = None, None, None
+    if proof is not None and valid:
+        lower, upper, kind = proof.lower, proof.upper, _classes(proof.classifier)
     if as_json:
-        print_json({"valid": valid, "lower": bounds[0], "upper": bounds[1], "reason": reason})
+        print_json({"valid": valid, "lower": lower, "upper": upper, "classes": kind, "reason": reason})
     elif valid:
-        show(f"valid: {bounds[0]} <= opt <= {bounds[1]}")
+        show(f"valid: {lower} <= opt of {kind} <= {upper}")
     else:
         show(f"not valid: {reason}")
     if not valid:
@@ -132,13 +141,13 @@ def verify(
 
 
 def _check_regular(certificate: Path) -> None:
-    """Refuse what is no file before it is read: a pipe or a device may never end."""
+    """Refuse what is no file that can be read, before any work: a pipe or a device may never end."""
     try:
-        regular = certificate.is_file()
-    except OSError:
+        regular = certificate.is_file() and os.access(certificate, os.R_OK)
+    except (OSError, ValueError):
         regular = False
     if not regular:
-        raise CertificateError("Certificate: the file cannot be read.")
+        raise ArgumentError("certificate", "a file that can be read", describe(str(certificate)))
 
 
 @contextlib.contextmanager

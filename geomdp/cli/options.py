@@ -32,6 +32,9 @@ Positive = Annotated[str, typer.Option("--positive", help="Label value that coun
 Negative = Annotated[
     str | None, typer.Option("--negative", help="Label value that counts as - (default: the other one).")
 ]
+PrivatePositive = Annotated[
+    str, typer.Option("--positive", help="Label value that counts as +. It need not occur.")
+]
 Epsilon = Annotated[str, typer.Option("--epsilon", help="Each party's privacy budget, e.g. 1, 0.5 or 1/3.")]
 Beta = Annotated[str, typer.Option("--beta", help="Largest probability of a wrong answer.")]
 LabelsOption = Annotated[Labels, typer.Option("--labels", help="disjoint: Alice holds only -, Bob only +.")]

@@ -13,6 +13,7 @@ from geomdp.cli.app import app
 from geomdp.cli.planning import make_plan, sizes
 from geomdp.cli.shared import check_writable, print_json, progress, replace, show
 from geomdp.core.domain import Domain
+from geomdp.core.errors import ArgumentError, describe
 
 
 class Along(StrEnum):
@@ -37,7 +38,9 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="Draw every tester's resolution around this setting.")
     ] = None,
-    along: Annotated[Along, typer.Option(help="What varies in the picture.")] = Along.epsilon,
+    along: Annotated[
+        Along | None, typer.Option(help="What varies in the picture (default: epsilon).")
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Show what each tester guarantees, before any data is touched.
@@ -48,6 +51,8 @@ def plan(
     """
     domain = Domain.from_grid_file(grid)
     check_writable("plot", plot, [grid])
+    if along is not None and plot is None:
+        raise ArgumentError("along", "left out without --plot", describe(along.value), "Add --plot FILE.")
     made = make_plan(
         domain,
         sizes(n),
@@ -59,7 +64,7 @@ def plan(
         thorough=thorough,
     )
     if plot is not None:
-        _draw(made, along.value, thorough, plot)
+        _draw(made, (along or Along.epsilon).value, thorough, plot)
     if as_json:
         print_json(made.to_dict())
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from geomdp.cli.options import Classes, Labels
 from geomdp.cli.shared import progress
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, InfeasibleError, describe
+from geomdp.core.errors import ArgumentError, InfeasibleError, describe, is_plain
 
 if TYPE_CHECKING:
     from geomdp.testers.plan import Plan
@@ -43,13 +43,23 @@ def make_plan(
 
 def sizes(text: str) -> int | tuple[int, int]:
     """Return the numbers of records that `--n` holds: one for both parties, or two."""
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError:
-        numbers = []
+    numbers = integers(text)
     if len(numbers) not in (1, 2):
         raise ArgumentError("n", "an integer or two joined by a comma, e.g. 20000,15000", describe(text))
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+def integers(text: str) -> list[int]:
+    """Return the integers that commas join, or [] where a part is none.
+
+    Example:
+        >>> integers("20000,15000"), integers("1,x"), integers("1_0")
+        ([20000, 15000], [], [])
+    """
+    try:
+        return [int(part) for part in text.split(",")] if is_plain(text) else []
+    except ValueError:
+        return []
 
 
 def too_small(plan: Plan, *, forcible: bool = True) -> InfeasibleError:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from geomdp.cli.app import app
 from geomdp.cli.options import Classes, ClassesOption, Grid, Json, Tolerance
-from geomdp.cli.planning import sizes
+from geomdp.cli.planning import integers, sizes
 from geomdp.cli.shared import print_json, show
 from geomdp.core.domain import Domain
 from geomdp.core.errors import ArgumentError, describe
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from geomdp.bounds import PopulationBounds
+
+
+class Verdict(StrEnum):
+    """What a tester answered; in any case of letters."""
+
+    Match = "Match"
+    Far = "Far"
+    Inconclusive = "Inconclusive"
 
 
 @app.command()
@@ -31,7 +40,9 @@ def population(
     opt_interval: Annotated[
         str | None, typer.Option("--opt-interval", help="A private interval for it, in mistakes: a,b.")
     ] = None,
-    verdict: Annotated[str | None, typer.Option(help="A certified verdict, Match or Far.")] = None,
+    verdict: Annotated[
+        Verdict | None, typer.Option(case_sensitive=False, help="A certified verdict.")
+    ] = None,
     resolution: Annotated[
         int | None,
         typer.Option(help="The resolution t behind the verdict, in mistakes (left out without --verdict)."),
@@ -66,7 +77,7 @@ def population(
         raise ArgumentError(name, "left out without --verdict", str(value))
     interval: int | tuple[int, int]
     if verdict is not None:
-        interval = _of_verdict(domain, count, verdict, resolution, tolerance, classes)
+        interval = _of_verdict(domain, count, verdict.value, resolution, tolerance, classes)
     elif opt_interval is not None:
         interval = _of_text(opt_interval)
     else:
@@ -81,11 +92,10 @@ def population(
 
 
 def _of_text(text: str) -> tuple[int, int]:
-    try:
-        low, high = (int(part) for part in text.split(","))
-    except ValueError:
-        raise ArgumentError("opt_interval", "two integers a,b", describe(text)) from None
-    return low, high
+    ends = integers(text)
+    if len(ends) != 2:
+        raise ArgumentError("opt_interval", "two integers a,b", describe(text))
+    return ends[0], ends[1]
 
 
 def _of_verdict(

@@ -86,6 +86,7 @@ def power(
     geomdp power --grid g.json --n 5000 --epsilon 1 --tester one-way --runs 200
     """
     from geomdp.testers.families import Flips, Pairs, RandomLabels
+    from geomdp.testers.plan import THOROUGH
     from geomdp.testers.power import operating_characteristic
 
     domain = Domain.from_grid_file(grid)
@@ -122,7 +123,7 @@ def power(
         labels=labels,
         classes=classes,
         tolerance=tolerance,
-        thorough=thorough or tester in ("one-way-tilted", "two-histograms-tilted", "localised"),
+        thorough=thorough or tester in THOROUGH,
     )
     row = made.best if tester == "auto" else made.select(tester)
     if row is None:

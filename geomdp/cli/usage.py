@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
-from geomdp.core.errors import ArgumentError, describe
+from geomdp.core.errors import ArgumentError, describe, is_plain
 
 #: What the parser raises when it does not understand the command line.
 UsageError: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
@@ -30,6 +32,12 @@ class Commands(TyperGroup):
             return super().make_context(*arguments, **options)
         except UsageError as error:
             restate(error, str(arguments[0] if arguments else options["info_name"]))
+
+    def resolve_command(self, *arguments: Any) -> Any:
+        """Return what is to run; its numbers are written in plain digits (the parser reads others, too)."""
+        found = super().resolve_command(*arguments)
+        _demand_plain(found[1])
+        return found
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -78,6 +86,22 @@ def restate(error: Any, path: str) -> NoReturn:
     raise ArgumentError("command", f"as its help says ({text.rstrip('.')})", "what was given", mend) from None
 
 
+def _demand_plain(command: Any) -> None:
+    """Make a command refuse numbers like "1_0", or in digits of other scripts, that the parser would read."""
+    hints = get_type_hints(inspect.unwrap(command.callback))
+    for parameter in command.params:
+        kind = _bare(hints.get(parameter.name))
+        if kind in (int, float) and "process_value" not in vars(parameter):
+            parameter.process_value = partial(_process, parameter, kind, parameter.process_value)
+
+
+def _process(parameter: Any, kind: Any, process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:
+    if isinstance(value, str) and not is_plain(value):
+        mend = f"Write it in the digits 0 to 9. See: {ctx.command_path} --help"
+        raise ArgumentError(_name(parameter), _requirement(kind), describe(value), mend)
+    return process(ctx, value)
+
+
 def _name(parameter: Any) -> str:
     """Return an argument's name as its user knows it: the long option, or what the help calls it."""
     options = [name for name in parameter.opts if name.startswith("-")]
@@ -100,8 +124,14 @@ def _requirement(kind: Any) -> str:
         >>> _requirement(int | None), _requirement(list[Path]), _requirement(float)
         ('an integer', 'a path', 'a number')
     """
-    if get_origin(kind) is not None:
-        kind = next(part for part in get_args(kind) if part is not type(None))
+    kind = _bare(kind)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return "one of " + ", ".join(repr(str(member.value)) for member in kind)
     return {int: "an integer", float: "a number", Path: "a path"}.get(kind, "of the kind that the help names")
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without "or None"; of a list, what it holds."""
+    if get_origin(kind) is None:
+        return kind
+    return next(part for part in get_args(kind) if part is not type(None))

@@ -180,12 +180,22 @@ def check_fraction(name: str, value: object) -> Fraction:
         if not math.isfinite(float(value)):
             raise ArgumentError(name, requirement, describe(float(value)))
         return Fraction(repr(float(value)))
-    if len(str(value)) > 100 or re.search(r"[eE][+-]?\d{4}", str(value)):
+    if not is_plain(str(value)) or len(str(value)) > 100 or re.search(r"[eE][+-]?\d{4}", str(value)):
         raise ArgumentError(name, requirement, describe(value))
     try:
         return Fraction(str(value).strip())
     except (ValueError, ZeroDivisionError):
         raise ArgumentError(name, requirement, describe(value)) from None
+
+
+def is_plain(text: str) -> bool:
+    """Return False for texts that Python reads as numbers and people may not: "1_0", digits of other scripts.
+
+    Example:
+        >>> is_plain("10"), is_plain("1_0"), is_plain("\N{FULLWIDTH DIGIT ONE}")
+        (True, False, False)
+    """
+    return text.isascii() and "_" not in text
 
 
 def check_epsilon(value: object, name: str = "epsilon") -> Fraction:
@@ -201,25 +211,30 @@ def check_epsilon(value: object, name: str = "epsilon") -> Fraction:
     epsilon = check_fraction(name, value)
     if not Fraction(1, 10**6) <= epsilon <= 100:
         raise ArgumentError(
-            name, "a number with 0.000001 <= epsilon <= 100", describe(value), "Typical budgets are 0.1 to 4."
+            name, f"a number with 0.000001 <= {name} <= 100", describe(value), "Typical budgets are 0.1 to 4."
         )
     return epsilon
 
 
 def check_beta(value: object, name: str = "beta") -> Fraction:
-    """Return a failure probability as an exact Fraction strictly between 0 and 1.
+    """Return a failure probability as an exact Fraction between 10^-300 and 1 - 10^-12.
+
+    Outside that range neither it nor its complement keeps its digits as a float, which guides every search.
 
     Raises:
-        ArgumentError: otherwise.
+        ArgumentError: when it is not a finite number with 10^-300 <= beta <= 1 - 10^-12.
 
     Example:
         >>> check_beta(0.1)
         Fraction(1, 10)
     """
     beta = check_fraction(name, value)
-    if not 0 < beta < 1:
+    if not Fraction(1, 10**300) <= beta <= 1 - Fraction(1, 10**12):
         raise ArgumentError(
-            name, f"a number with 0 < {name} < 1", describe(value), "The usual choice is 0.1."
+            name,
+            f"a number with 1e-300 <= {name} <= 1 - 1e-12",
+            describe(value),
+            "The usual choice is 0.1.",
         )
     return beta
 

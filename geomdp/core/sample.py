@@ -169,8 +169,9 @@ class Sample:
             table: a path to CSV or Parquet, or a dataframe (pandas, polars, pyarrow).
             features: column names in the order of the grid's axes; the axes' own names by default.
             label: the label column.
-            positive: the label value that counts as +1.
-            negative: the value that counts as -1; by default the one other value that occurs.
+            positive: the label value that counts as +1. It need not occur.
+            negative: the value that counts as -1; by default the one other value that occurs. A table may
+                lack either of the two; a third one is refused.
             progress: called with the fraction done, in [0, 1].
 
         Raises:
@@ -250,7 +251,7 @@ def pool(*samples: Sample) -> Sample:
         6
     """
     if not samples or not all(isinstance(s, Sample) for s in samples):
-        got = describe(samples[0]) if samples else "none"
+        got = describe(samples[0]) if samples else "zero of them"
         raise ArgumentError("samples", "one or more Sample objects", got)
     total = samples[0]
     for sample in samples[1:]:

@@ -221,7 +221,10 @@ class Session:
             self._lock = sqlite3.connect(lock, timeout=0, isolation_level=None)
             self._lock.execute("BEGIN EXCLUSIVE")
             if any(e.session == self.name and e.records != self.records for e in self._ledger.entries()):
-                raise LedgerError(f"The session '{self.name}' was begun on other records; name a new one.")
+                raise LedgerError(
+                    f"The session '{self.name}' was begun on other records, or on these read in another way; "
+                    "name a new one."
+                )
         except sqlite3.Error:
             self._unlock()
             raise LedgerError(f"Another session is live on the ledger '{path.name}'.") from None

@@ -7,6 +7,7 @@ import hashlib
 import os
 import secrets
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -32,7 +33,8 @@ class LedgerFile:
     """Events of one ledger, in write-ahead mode with full synchronisation: a commit outlives a crash.
 
     Args:
-        path: the file; made, readable by its owner only, if there is none and a budget is given.
+        path: the file; made, readable by its owner only, if there is none and a budget is given. It appears
+            complete or not at all; a file that exists is a ledger already, or is refused and left as it is.
         budget: the total of a new ledger, or None.
 
     Attributes:
@@ -46,12 +48,13 @@ class LedgerFile:
 
     def __init__(self, path: Path, budget: Fraction | None) -> None:
         self.name = path.name
-        if budget is None and not _begun(path):
-            raise _unbudgeted()
+        if not _exists(path):
+            if budget is None:
+                mend = "Give the total that may ever be spent on these records, e.g. 3."
+                raise ArgumentError("budget", "given for a new ledger", "left out", mend)
+            _make(path, budget)
         self._db = _connect(path)
         try:
-            if self._empty():
-                self._create(budget)
             self.budget, self.secret = self._facts()
             self._heads = self._replayed()
         except sqlite3.Error:
@@ -114,21 +117,6 @@ class LedgerFile:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
-    def _empty(self) -> bool:
-        return not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-
-    def _create(self, budget: Fraction | None) -> None:
-        if budget is None:
-            raise _unbudgeted()
-        with self.writing():
-            if not self._empty():
-                return  # another process was faster
-            self._db.execute(f"PRAGMA application_id = {APPLICATION}")
-            self._db.execute(f"PRAGMA user_version = {FORMAT}")
-            for table in _TABLES:
-                self._db.execute(table)
-            self._db.execute("INSERT INTO facts VALUES (?, ?)", (str(budget), secrets.token_bytes(32)))
-
     def _facts(self) -> tuple[Fraction, bytes]:
         marks = [self._db.execute(f"PRAGMA {m}").fetchone()[0] for m in ("application_id", "user_version")]
         if marks != [APPLICATION, FORMAT]:
@@ -150,17 +138,58 @@ class LedgerFile:
         return frozenset(heads)
 
 
-def _unbudgeted() -> ArgumentError:
-    mend = "Give the total that may ever be spent on these records, e.g. 3."
-    return ArgumentError("budget", "given for a new ledger", "left out", mend)
-
-
-def _begun(path: Path) -> bool:
-    """Return whether something is in the file already."""
+def _exists(path: Path) -> bool:
     try:
-        return path.exists() and (not path.is_file() or path.stat().st_size > 0)
+        return path.exists()
     except OSError:
         raise _unwritable(path) from None
+
+
+def _make(path: Path, budget: Fraction) -> None:
+    """Make a ledger beside its place and link it there, unless another process was faster."""
+    place = Path(os.path.realpath(path))
+    work: str | None = None
+    try:
+        handle, work = tempfile.mkstemp(prefix=".ledger-", dir=place.parent)  # readable by its owner only
+        os.close(handle)
+        _write_empty(work, budget)
+        with contextlib.suppress(FileExistsError):
+            _put(work, place)
+    except (OSError, ValueError, sqlite3.Error):
+        raise _unwritable(path) from None
+    finally:
+        if work is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(work)
+
+
+def _write_empty(path: str, budget: Fraction) -> None:
+    """Write a ledger without events, onto the disk, into an empty file that nobody else knows."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = MEMORY")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("BEGIN IMMEDIATE")
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+        for table in _TABLES:
+            db.execute(table)
+        db.execute("INSERT INTO facts VALUES (?, ?)", (str(budget), secrets.token_bytes(32)))
+        db.execute("COMMIT")
+
+
+def _put(work: str, place: Path) -> None:
+    """Give a file its name where nothing has that name.
+
+    Raises:
+        FileExistsError: where something has.
+    """
+    try:
+        os.link(work, place)
+    except FileExistsError:
+        raise
+    except OSError:  # no links here: claim the name, then fill it
+        os.close(os.open(place, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        os.replace(work, place)
 
 
 def _unwritable(path: Path) -> ArgumentError:
@@ -170,15 +199,13 @@ def _unwritable(path: Path) -> ArgumentError:
 def _connect(path: Path) -> sqlite3.Connection:
     """Open a file; a foreign one is not touched."""
     try:
-        if not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        db = sqlite3.connect(path, timeout=30, isolation_level=None)
-    except (OSError, sqlite3.Error):
+        address = f"{path.absolute().as_uri()}?mode=rw"  # never makes a file
+        db = sqlite3.connect(address, timeout=30, isolation_level=None, uri=True)
+    except (OSError, ValueError, sqlite3.Error):
         raise _unwritable(path) from None
     try:
         mark = db.execute("PRAGMA application_id").fetchone()[0]
-        tables = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if mark != APPLICATION and (mark or tables):
+        if mark != APPLICATION:
             raise LedgerError(f"The file '{path.name}' is no ledger; it was left as it is.")
         mode = db.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         db.execute("PRAGMA synchronous = FULL")

@@ -153,6 +153,30 @@ def session_name(row: PlanRow, ledgers: Mapping[str, Ledger], question: Question
     return _hash([request_of(row, question), partners])[:16]
 
 
+def records_of(ledger: Ledger, sample: Sample) -> str:
+    """Return a party's fingerprint (64 hex digits) of its records as counted on the domain.
+
+    It is a function of the counts alone, whatever file they come from and in whatever order. It is keyed with
+    the ledger's secret and computed by its holder, and is kept nowhere but in that ledger.
+
+    Args:
+        ledger: the party's own.
+        sample: its records.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from geomdp import Domain
+        >>> D = Domain.line(4)
+        >>> S, T = Sample.from_cells(D, [1, 2], [1, -1]), Sample.from_cells(D, [2, 1], [-1, 1])
+        >>> with tempfile.TemporaryDirectory() as home, Ledger(Path(home) / "a", budget=3) as ledger:
+        ...     [records_of(ledger, S) == records_of(ledger, other) for other in (T, S + T)]
+        [True, False]
+    """
+    counts = [part.tolist() for part in (sample.cells, sample.positives, sample.negatives)]
+    return ledger.fingerprint(json.dumps([sample.domain.fingerprint, counts]).encode())
+
+
 def budget_of(row: PlanRow, party: str) -> Fraction:
     """Return the most that a run can cost a party: epsilon, unless the tester was given unequal budgets."""
     budgets = getattr(row.tester, "budgets", None)
@@ -221,11 +245,9 @@ def _own_request(
     question: Question | None,
 ) -> str:
     """Return the hash that a party's ledger keeps of what was asked, by whom, with whom and about what."""
-    own = sessions[party].ledger
-    counts = [part.tolist() for part in (sample.cells, sample.positives, sample.negatives)]
-    held = json.dumps([sample.domain.fingerprint, counts]).encode()
+    own = records_of(sessions[party].ledger, sample)
     partners = {name: session.ledger.identity for name, session in sessions.items()}
-    return _hash([request_of(row, question), party, partners, own.fingerprint(held)])
+    return _hash([request_of(row, question), party, partners, own])
 
 
 def _hash(facts: object) -> str:

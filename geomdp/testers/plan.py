@@ -19,6 +19,8 @@ from geomdp.testers.base import GUARANTEES, MOST_RECORDS, Outcome, Setting, Test
 Progress = Callable[[float], None] | None
 #: How the reason of a row ends that only a thorough plan calibrates.
 UNMEASURED = "thorough=True"
+#: Testers that only a thorough plan holds.
+THOROUGH = ("one-way-tilted", "two-histograms-tilted", "localised")
 #: Largest domain on which testers with tilted noise are planned.
 MOST_TILTED = 2**13
 #: A length, and what makes a tester while telling its progress.
@@ -203,8 +205,16 @@ class Plan:
         check_choice("guarantee", guarantee or "analytic", tuple(GUARANTEES))
         if not rows:
             known = ", ".join(f"'{r.name}' ({r.guarantee})" for r in self.testers)
-            raise ArgumentError("tester", f"one of {known}", f"'{name}'")
+            raise ArgumentError("tester", f"one of {known}", f"'{name}'", self._mend(name))
         return min(rows, key=_resolution)
+
+    def _mend(self, name: str) -> str:
+        """Return how a tester that is not in the plan comes into it, or ""."""
+        if name not in THOROUGH:
+            return ""
+        if self.setting.domain.m > MOST_TILTED:
+            return f"That one is planned on domains of at most {MOST_TILTED} points only."
+        return "" if self.thorough else "A thorough plan adds it: --thorough, or thorough=True in Python."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as JSON values."""
@@ -252,7 +262,7 @@ def plan(
         domain: the public domain.
         n: records per party, or the pair (n_alice, n_bob).
         epsilon: each party's whole privacy budget, 10^-6 <= epsilon <= 100; a Fraction, text or number.
-        beta: failure probability, 0 < beta < 1.
+        beta: failure probability, 10^-300 <= beta <= 1 - 10^-12.
         labels: "mixed", or "disjoint" if all of Alice's labels are -1 and all of Bob's +1.
         tolerance: t0 >= 0, the number of mistakes that still counts as a match.
         classes: "halfspaces", "thresholds" (one feature), or "auto": thresholds on ordered domains.

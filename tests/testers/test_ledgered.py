@@ -1,6 +1,7 @@
 """Laws of runs on ledgers: one answer per request, both parties or none, and no draw that is not covered."""
 
 import dataclasses
+import gzip
 import json
 import shutil
 from fractions import Fraction
@@ -14,7 +15,15 @@ from geomdp.privacy.ledger_file import LedgerError
 from geomdp.testers import plan as plans
 from geomdp.testers.base import Setting
 from geomdp.testers.histogram import OneWay
-from geomdp.testers.ledgered import budget_of, pack, request_of, run_ledgered, session_name, unpack
+from geomdp.testers.ledgered import (
+    budget_of,
+    pack,
+    records_of,
+    request_of,
+    run_ledgered,
+    session_name,
+    unpack,
+)
 from geomdp.testers.plan import PlanRow
 from geomdp.testers.tilted import OneWayTilted
 
@@ -329,6 +338,78 @@ def test_records_are_checked_by_their_own_ledger(two_questions, tmp_path):
     assert two_questions("ab", ("a", None))[1]["resent"]
 
 
+def rewritten(path, how):
+    """Write the records of a table again, in another order or format; return the new path."""
+    header, *rows = path.read_text(encoding="utf-8").split()
+    again = path.with_name(f"{path.stem}-{how}{'.parquet' if how == 'parquet' else '.csv'}")
+    if how == "parquet":
+        frame = pytest.importorskip("pandas").read_csv(path)
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(again)
+    elif how == "gzip":
+        again.write_bytes(gzip.compress(path.read_bytes()))
+    elif how == "semicolon":
+        again.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b",", b";").replace(b"\n", b"\r\n"))
+    else:
+        again.write_text("\n".join([header, *reversed(rows)]) + "\n", encoding="utf-8")
+    return again
+
+
+@pytest.mark.parametrize("how", ["reversed", "gzip", "semicolon", "parquet"])
+def test_the_same_records_in_another_file_get_the_stored_answer(two_questions, tmp_path, how):
+    """Row order, separator, line ends, compression and format of a table are no part of its records."""
+    _, first, _ = two_questions("ab", "ab", "--budget", 3)
+    for name in "ab":
+        rewritten(tmp_path / f"{name}.csv", how).rename(tmp_path / f"{name}.csv")
+    code, again, _ = two_questions("ab", "ab")
+    assert (code, again) == (0, first | {"resent": True})
+
+
+def test_one_replaced_record_is_another_body_of_records(two_questions, tmp_path):
+    """A table that differs in one record's cell or label gets no stored answer, and nothing is charged."""
+    _, first, _ = two_questions("ab", "ab", "--budget", 3)
+    text = (tmp_path / "a.csv").read_text(encoding="utf-8")
+    for old, new in (("0,no,no", "1,no,no"), ("0,no,no", "0,yes,no")):
+        (tmp_path / "a.csv").write_text(text.replace(old, new, 1), encoding="utf-8")
+        code, answer, err = two_questions("ab", "ab")
+        assert (code, answer) == (2, None)
+        assert "other records" in err
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    assert two_questions("ab", "ab")[1] == first | {"resent": True}
+
+
+def test_ledgers_that_knew_files_answer_for_the_same_file_only(two_questions, tmp_path, monkeypatch):
+    """A session that knows its records by their file gives its answer for that file, and for no other one."""
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "geomdp.cli.ledgers._records", lambda ledger, name, sample, table: ledger.fingerprint(table)
+        )
+        first = two_questions("ab", "ab", "--budget", 3)[1]
+    assert two_questions("ab", "ab")[1] == first | {"resent": True}
+    kept = (tmp_path / "a.csv").read_bytes()
+    for content in (
+        rewritten(tmp_path / "a.csv", "reversed").read_bytes(),
+        (tmp_path / "b.csv").read_bytes(),
+    ):
+        (tmp_path / "a.csv").write_bytes(content)
+        code, answer, err = two_questions("ab", "ab")
+        assert (code, answer) == (2, None)
+        assert "other records" in err
+    (tmp_path / "a.csv").write_bytes(kept)
+    assert two_questions("ab", "ab")[1]["ledgers"] == first["ledgers"]
+
+
+def test_what_a_ledger_knows_of_records_is_keyed(row, ledgers):
+    """The same counts have another fingerprint in every ledger: without its key a guess cannot be tried."""
+    a, b = ledgers["Alice"], ledgers["Bob"]
+    turned = Sample.from_cells(
+        LINE,
+        *zip(*[(cell, 2 * (cell > 7) - 1) for cell in range(15, -1, -1) for _ in range(60)], strict=True),
+    )
+    assert records_of(a, YOUNG) == records_of(a, turned) != records_of(b, YOUNG)
+    assert records_of(a, YOUNG) != records_of(a, Sample.from_counts(LINE, YOUNG.negative, YOUNG.positive))
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -339,6 +420,7 @@ def test_records_are_checked_by_their_own_ledger(two_questions, tmp_path):
         (["--ledger-a", "A"], "given for a new ledger"),
         (["--ledger-a", "A", "--budget", "1/2"], "exceeds the budget of 1/2"),
         (["--ledger-a", "A", "--budget", "-1"], "budget"),
+        (["--ledger-a", "A", "--budget", "0"], "a number with 0.000001 <= budget <= 100"),
         (["--ledger-a", "A", "--budget", 3, "--session", ""], "printable"),
     ],
 )

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from geomdp.core.domain import Feature
-from geomdp.core.errors import ArgumentError, TableError, describe
+from geomdp.core.errors import ArgumentError, TableError, check_fraction, describe
 from geomdp.core.tables.sources import WHITESPACE, Source, locate
 
 #: Texts that mean "no value", in lower case; one of them is a label when the caller names it as one.
@@ -90,8 +90,8 @@ def _rational(name: str, value: str | Fraction) -> Fraction:
     if isinstance(value, Fraction):
         return value
     try:
-        return Fraction({"true": "1", "false": "0"}.get(value.lower(), value))
-    except (ValueError, ZeroDivisionError):
+        return check_fraction(name, {"true": "1", "false": "0"}.get(value.lower(), value))
+    except ArgumentError:
         requirement = "a number or bool, as the label column holds numbers or booleans"
         raise ArgumentError(name, requirement, describe(value)) from None
 

@@ -224,9 +224,11 @@ class OneYes(_Accountant):
 
     Proof note. Precondition: the two readers are functions, so that an input has one level, and one label at
     each place. A question's predicate is "level read = scope.level and label read at scope.place =
-    scope.value", with the same readers throughout; questions of two levels, or of two values at one place,
-    cannot both be true. So two accepted questions have no yes input in common, and
-    an input's likelihood of the user's answers is that of "no" throughout,
+    scope.value", with the same readers throughout. Levels, places and values are names
+    (:mod:`geomdp.local.scopes`), which cannot change after they were compared, and what is read is compared
+    as a name, so that it equals one value at most. Questions of two levels, or of two values at one place,
+    cannot both be true. So two accepted questions have no yes input in common, and an input's likelihood
+    of the user's answers is that of "no" throughout,
     times one factor P(answer | yes)/P(answer | no) at most. Hence two inputs differ by at most
     max(1, factors)/min(1, factors), whatever the number of questions. Each factor lies between
     (1-p)/(1-q) and p/q (for p >= q), which bounds all transcripts: the certificate.

@@ -201,68 +201,51 @@ def _compiler_audits(ratio: Fraction) -> Iterator[LocalAudit]:
 
 def planted() -> Iterator[LocalAudit]:
     """Yield protocols with a bug that the audit must catch."""
-    strong, weak = RandomisedResponse(odds(EPSILON)), YesNo.symmetric(odds(EPSILON / 2))
-    bit, pair = (0, 1), layers(2, 2)
-
-    def two_levels() -> Steps:
-        asks = [weak.ask(_label_is(child)) for child in range(2)]
-        for _ in range(2):
-            yield Ask(tuple((0, ask) for ask in asks))
-
-    def twice() -> Steps:
-        yield Ask.each([0], strong)
-        yield Ask.each([0], strong)
-
-    def tie() -> Steps:
-        bits = yield Ask.each([0, 1], strong)
-        if bits[0] != bits[1]:
-            yield Ask.each([0], YesNo(Fraction(1), Fraction(0)))
-
-    def retry() -> Steps:
-        for _ in range(2):
-            if (yield Ask.each([0], strong))[0]:
-                return
-
-    def reused() -> Steps:
-        yield Ask.each([0], RandomisedResponse(odds(EPSILON), lambda x: level_of(x) & 1))
-        yield Ask.each([0], RandomisedResponse(odds(EPSILON), _root_label))
-
-    silent = YesNo(weak.p, Fraction(0))
-    full = YesNo.symmetric(odds(EPSILON))
-    for name, about, protocol, domain, users, bug, loss in (
-        ("a label at two levels", "arity 2", two_levels, layers(2, 1), 1, "a label says yes twice", 2.0),
-        ("randomised response twice", "one bit", twice, bit, 1, "the second answer has fresh noise", 2.0),
-        ("a tie broken by a datum", "2 users", tie, bit, 2, "the tie-break asks without noise", math.inf),
-        (
-            "a certain no",
-            "arity 2, depth 2",
-            tree_search(2, 2, 1, silent),
-            pair,
-            1,
-            "no has no noise",
-            math.inf,
-        ),
-        (
-            "votes of odds e^epsilon",
-            "arity 2, depth 2",
-            tree_search(2, 2, 1, full),
-            pair,
-            1,
-            "half is due",
-            2.0,
-        ),
-        (
-            "a cohort that is asked again",
-            "arity 2, depth 2",
-            reused,
-            pair,
-            1,
-            "its users answer about the layer and then about the label",
-            1 + math.log((1 + math.e) / 2),
-        ),
-        ("a user who retries", "2 attempts", retry, bit, 1, "one user publishes its rejections", 2.0),
+    bit, pair, weak = (0, 1), layers(2, 2), YesNo.symmetric(odds(EPSILON / 2))
+    silent, full = YesNo(weak.p, Fraction(0)), YesNo.symmetric(odds(EPSILON))
+    small, loss = "arity 2, depth 2", 1 + math.log((1 + math.e) / 2)
+    for name, about, protocol, domain, users, bug, expected in (
+        ("a label at two levels", "arity 2", _two_levels, layers(2, 1), 1, "a label says yes twice", 2.0),
+        ("randomised response twice", "one bit", _twice, bit, 1, "the second answer has fresh noise", 2.0),
+        ("a tie broken by a datum", "2 users", _tie, bit, 2, "the tie-break asks without noise", math.inf),
+        ("a certain no", small, tree_search(2, 2, 1, silent), pair, 1, "no has no noise", math.inf),
+        ("votes of odds e^epsilon", small, tree_search(2, 2, 1, full), pair, 1, "half is due", 2.0),
+        ("a cohort that is asked again", small, _reused, pair, 1, _ASKED_AGAIN, loss),
+        ("a user who retries", "2 attempts", _retry, bit, 1, "one user publishes its rejections", 2.0),
     ):
-        yield LocalAudit(name, about, protocol, domain, users, FullyInteractive(), bug=bug, expected=loss)
+        yield LocalAudit(name, about, protocol, domain, users, FullyInteractive(), bug=bug, expected=expected)
+
+
+_ASKED_AGAIN = "its users answer about the layer and then about the label"
+
+
+def _two_levels() -> Steps:
+    weak = YesNo.symmetric(odds(EPSILON / 2))
+    asks = [weak.ask(_label_is(child)) for child in range(2)]
+    for _ in range(2):
+        yield Ask(tuple((0, ask) for ask in asks))
+
+
+def _twice() -> Steps:
+    yield Ask.each([0], RandomisedResponse(odds(EPSILON)))
+    yield Ask.each([0], RandomisedResponse(odds(EPSILON)))
+
+
+def _tie() -> Steps:
+    bits = yield Ask.each([0, 1], RandomisedResponse(odds(EPSILON)))
+    if bits[0] != bits[1]:
+        yield Ask.each([0], YesNo(Fraction(1), Fraction(0)))
+
+
+def _retry() -> Steps:
+    for _ in range(2):
+        if (yield Ask.each([0], RandomisedResponse(odds(EPSILON))))[0]:
+            return
+
+
+def _reused() -> Steps:
+    yield Ask.each([0], RandomisedResponse(odds(EPSILON), lambda x: level_of(x) & 1))
+    yield Ask.each([0], RandomisedResponse(odds(EPSILON), _root_label))
 
 
 def _root_label(x: Any) -> int | None:

@@ -153,12 +153,13 @@ def _least(good: Callable[[int], bool], guess: Callable[[int], float], target: f
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if guess(middle) > target else (low, middle)
-    if not good(high):
-        while not good(high):
-            high += 1
+    if good(high):
+        while high > 0 and good(high - 1):
+            high -= 1
         return high
-    while high > 0 and good(high - 1):
-        high -= 1
+    high += 1
+    while not good(high):
+        high += 1
     return high
 
 
@@ -306,10 +307,15 @@ def walk_failure(bits: int, steps: int, error: Fraction) -> Fraction:
         steps: number of steps S.
         error: probability that a majority is wrong, or a bound on it.
 
+    Raises:
+        ArgumentError: unless ``bits`` and ``steps`` are integers >= 0 and ``error`` a probability.
+
     Example:
         >>> walk_failure(2, 2, Fraction(0)), walk_failure(2, 1, Fraction(0))
         (Fraction(0, 1), Fraction(1, 1))
     """
+    check_integer("bits", bits, 0)
+    check_integer("steps", steps, 0)
     bad = 1 - (1 - check_probability("error", error)) ** 3
     needed = -(-(steps + bits) // 2)
     return binomial_tail(steps, steps - needed + 1, bad).hi

@@ -65,10 +65,12 @@ class DeclaredDomain:
 
     def place(self, x: Any) -> int:
         """Return the number of the first member that equals x, 0 for any other x."""
-        if self._places:
-            with contextlib.suppress(Exception):  # x has no hash, or one of its own; nothing of it is told
+        with contextlib.suppress(Exception):  # no hash, or an error of the input's own; nothing of it is told
+            if self._places:
                 return self._places.get(x, 0)
-        return next((i for i, member in enumerate(self.members) if same_input(x, member)), 0)
+        with contextlib.suppress(Exception):
+            return next((i for i, member in enumerate(self.members) if same_input(x, member)), 0)
+        return 0
 
     def settle(self, x: Any) -> Any:
         """Return the member that equals x, or the first one."""

@@ -50,10 +50,19 @@ def odds(epsilon: Fraction | int | float | str) -> Fraction:
 def log_up(ratio: Fraction | float) -> float:
     """Return the logarithm of a ratio >= 1 (or infinity), rounded up by a few units in the last place.
 
+    Only the ratio 1 has the loss 0: what exceeds it by less than floats can hold gets the smallest float.
+
+    Raises:
+        ArgumentError: on a ratio below 1, or not a number.
+
     Example:
         >>> (log_up(Fraction(1)), log_up(math.inf), 0 <= log_up(Fraction(2)) - math.log(2) < 1e-14)
         (0.0, inf, True)
+        >>> log_up(1 + Fraction(1, 10**330)) > 0
+        True
     """
+    if not ratio >= 1:
+        raise ArgumentError("ratio", "a number >= 1", describe(ratio))
     if ratio == 1 or ratio == math.inf:
         return 0.0 if ratio == 1 else math.inf
     exact = Fraction(ratio)
@@ -62,7 +71,7 @@ def log_up(ratio: Fraction | float) -> float:
     else:
         value = math.log(exact.numerator) - math.log(exact.denominator)
         value += 2.0**-51 * math.log(exact.denominator)
-    return value * (1 + 2.0**-50)
+    return math.nextafter(value * (1 + 2.0**-50), math.inf)
 
 
 def check_ratio(ratio: object, name: str = "ratio") -> Fraction:
@@ -194,6 +203,27 @@ class Kernel(ABC):
     def sample(self, x: Any, dice: Dice) -> Any:
         """Return one answer for input x, drawn exactly with dice: an integer below the sum of the weights."""
         return self.outputs[draw(self.checked(x), dice)]
+
+
+def role_and_value(x: Any) -> tuple[str | None, Any]:
+    """Return the role and the value of an input (role, value); a role that is no text is None.
+
+    Roles are compared with texts, so that no role has a comparison of its own.
+
+    Raises:
+        ArgumentError: unless ``x`` is a pair; the message does not show it.
+
+    Example:
+        >>> role_and_value(("Alice", 3)), role_and_value((7, 3))
+        (('Alice', 3), (None, 3))
+    """
+    try:
+        if isinstance(x, tuple):
+            role, value = x
+            return (str.__str__(role) if isinstance(role, str) else None), value
+    except Exception:  # noqa: S110 - no pair, or one with an error of its own
+        pass
+    raise ArgumentError("x", "a pair (role, value)", "something else")
 
 
 class BitKernel(Kernel):

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_choice, check_integer
+from geomdp.core.errors import ArgumentError, check_choice, check_integer, describe
 from geomdp.local.signs import keyed_integer
 from geomdp.protocol.transcript import PARTIES
 
@@ -241,9 +241,10 @@ class HiddenLayers:
         protocols; see :meth:`adjacent`.
 
         Raises:
-            ArgumentError: unless ``depth`` is an integer >= 2.
+            ArgumentError: unless ``depth`` is an integer >= 2 and ``key`` one >= 0.
         """
         check_integer("depth", depth, 2)
+        check_integer("key", key, 0)
         even = 2 * keyed_integer((depth + 1) // 2, key, "level", ALICE)
         odd = 2 * keyed_integer(depth // 2, key, "level", BOB) + 1
         return cls._labelled(arity, depth, key, (even, odd))
@@ -253,13 +254,14 @@ class HiddenLayers:
         """Return an instance of an arity and depth with neighbouring hidden layers, by a key.
 
         Raises:
-            ArgumentError: unless ``depth`` is an integer >= 2.
+            ArgumentError: unless ``depth`` is an integer >= 2 and ``key`` one >= 0.
 
         Example:
             >>> instance = HiddenLayers.adjacent(16, 2**1024, key=5)
             >>> abs(instance.alice.level - instance.bob.level)
             1
         """
+        check_integer("key", key, 0)
         low = keyed_integer(check_integer("depth", depth, 2) - 1, key, "adjacent")
         return cls._labelled(arity, depth, key, (low + low % 2, low + 1 - low % 2))
 
@@ -286,6 +288,8 @@ class HiddenLayers:
         Raises:
             ArgumentError: when the path does not end in a leaf.
         """
+        if not isinstance(leaf, Path):
+            raise ArgumentError("leaf", "a Path", describe(leaf))
         if leaf.length != self.depth:
             raise ArgumentError("leaf", f"a path of length {_short(self.depth)}", _short(leaf.length))
         return all(

@@ -23,7 +23,7 @@ from geomdp.local.finite import check_ratio
 from geomdp.local.hidden_layers import HiddenLayers, Path, Stretch, label_of, level_of
 from geomdp.local.kernels import RandomisedResponse, Scope, YesNo
 from geomdp.local.protocol import Ask, MakeProtocol, Steps
-from geomdp.local.signs import elect, toss_signs
+from geomdp.local.signs import check_key, elect, toss_signs
 from geomdp.local.votes import Rates, both_users, code_rates, vote_rates
 
 
@@ -83,7 +83,10 @@ def one_bit_search(
         depth: layer of the leaves, >= 1.
         users: number of users, >= 1.
         ratio: odds of the true sign: odds(epsilon), the full budget.
-        key: of the public signs; None tosses one as a public coin.
+        key: of the public signs, >= 0; None tosses one as a public coin.
+
+    Raises:
+        ArgumentError: when an argument is out of range.
 
     Proof note. Precondition: an input has one level. Two inputs of one level change one answer, from a sign
     to another, by a factor of at most ratio. Inputs of different levels change two answers between a sign and
@@ -100,7 +103,7 @@ def one_bit_search(
         True
     """
     _check_sizes(arity, depth, users)
-    odds = check_ratio(ratio)
+    odds, key = check_ratio(ratio), check_key(key)
 
     def steps() -> Steps:
         signs, path = (yield from toss_signs(key)), Path()

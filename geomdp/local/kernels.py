@@ -9,7 +9,7 @@ can only lower the loss. A test may take ratio = 2 and have every probability as
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_fraction, check_integer, describe
-from geomdp.local.finite import BitKernel, Kernel, check_probability, check_ratio, log_up, odds, ratio_of
+from geomdp.local.finite import (
+    BitKernel,
+    Kernel,
+    check_probability,
+    check_ratio,
+    log_up,
+    odds,
+    ratio_of,
+    role_and_value,
+)
+from geomdp.local.scopes import Scope, frozen_name
 
 __all__ = [
     "GeneralisedRR",
@@ -107,6 +117,9 @@ class RoleRR(BitKernel):
         ratio: odds of the true bit, >= 1.
         statistic: value -> 0, 1 or None (a fair coin).
 
+    Raises:
+        ArgumentError: unless ``role`` is a text and ``ratio`` a number >= 1.
+
     Proof note. As for :class:`RandomisedResponse`: the laws are the two biased coins and the fair one.
 
     Example:
@@ -115,25 +128,25 @@ class RoleRR(BitKernel):
         (Fraction(1, 2), Fraction(2, 1))
     """
 
-    role: Hashable
+    role: str
     ratio: Fraction
     statistic: Statistic | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.role, str):
+            raise ArgumentError("role", "a text such as 'Alice'", describe(self.role))
         object.__setattr__(self, "ratio", check_ratio(self.ratio))
 
     def weights(self, x: Any) -> tuple[int, ...]:
-        """Return the weights of 0 and 1; equal for a user of another role."""
-        role, value = _pair(x)
+        """Return the weights of 0 and 1; equal for a user of another role, also one that is no text.
+
+        Raises:
+            ArgumentError: unless ``x`` is a pair (role, value).
+        """
+        role, value = role_and_value(x)
         if role != self.role:
             return (1, 1)
         return _coin_weights(self.ratio, self.statistic, value)
-
-
-def _pair(x: Any) -> tuple[Any, Any]:
-    if not isinstance(x, tuple) or len(x) != 2:
-        raise ArgumentError("x", "a pair (role, value)", "something else")
-    return x
 
 
 @dataclass(frozen=True)
@@ -178,21 +191,6 @@ class GeneralisedRR(Kernel):
         row = [self.ratio.denominator] * self.size
         row[category] = self.ratio.numerator
         return tuple(row)
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Where a yes/no question points: inputs of level `level` whose label at `place` is `value` say yes.
-
-    Attributes:
-        level: an integer; an input has one level.
-        place: the vertex (or key) whose label is asked.
-        value: the label asked for; an input has one label at each place.
-    """
-
-    level: int
-    place: Hashable
-    value: Hashable
 
 
 @dataclass(frozen=True)
@@ -266,16 +264,26 @@ class YesNo(BitKernel):
         """Return the kernel asking "is your level scope.level and your label at scope.place scope.value?".
 
         Args:
-            scope: the question.
+            scope: the question; a copy of immutable names is kept.
             level: how to read an input's level.
-            label: how to read an input's label at a place; called only if the level agrees.
+            label: how to read an input's label at a place; called only if the level agrees. What either
+                reads is compared as a name, see :func:`~geomdp.local.scopes.frozen_name`; an input of which
+                something else is read says no.
+
+        Raises:
+            ArgumentError: unless ``scope`` is a Scope, of names.
         """
+        if not isinstance(scope, Scope):
+            raise ArgumentError("scope", "a Scope(level, place, value)", describe(scope))
+        kept = Scope(scope.level, scope.place, scope.value)
 
         def predicate(x: Any) -> bool:
-            return bool(level(x) == scope.level and label(x, scope.place) == scope.value)
+            if frozen_name(level(x)) != kept.level:
+                return False
+            return frozen_name(label(x, kept.place)) == kept.value
 
         question = YesNo(self.p, self.q, predicate)
-        object.__setattr__(question, "scope", scope)
+        object.__setattr__(question, "scope", kept)
         object.__setattr__(question, "readers", (level, label))
         return question
 
@@ -375,7 +383,8 @@ class Table(Kernel):
             raise ArgumentError("rows", "a mapping of inputs to rows", describe(self.rows))
         table = {}
         for x, row in self.rows.items():
-            values = [check_fraction("rows", value) for value in row] if isinstance(row, Iterable) else []
+            listed = isinstance(row, Iterable) and not isinstance(row, (str, bytes))
+            values = [check_fraction("rows", value) for value in row] if listed else []
             if len(values) != len(self.labels) or min(values, default=-1) < 0 or not any(values):
                 raise ArgumentError(
                     "rows", f"rows of {len(self.labels)} weights >= 0, not all 0", "one with another row"

@@ -26,7 +26,7 @@ from geomdp.local.finite import check_ratio
 from geomdp.local.kernels import RoleRR
 from geomdp.local.models import Cohort, Pool
 from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps
-from geomdp.local.signs import Signs, elect, keyed_integer, toss_signs
+from geomdp.local.signs import Signs, check_key, elect, keyed_integer, toss_signs
 from geomdp.local.votes import code_rates, least_users, majority_success, stage_success, stage_users
 from geomdp.protocol.transcript import PARTIES
 
@@ -65,9 +65,10 @@ class Pointers:
         """Return the instance of a key, with uniform pointers.
 
         Raises:
-            ArgumentError: unless ``size`` is an integer >= 1.
+            ArgumentError: unless ``size`` is an integer >= 1 and ``key`` one >= 0.
         """
         check_integer("size", size, 1)
+        check_integer("key", key, 0)
         rows = [tuple(keyed_integer(size, key, role, i) for i in range(size)) for role in PARTIES]
         return cls(*rows)
 
@@ -113,7 +114,10 @@ def chase_rounds(k: int, size: int, users: int, ratio: Fraction, key: int | None
         size: l >= 1.
         users: users in each round, >= 1; k * users in all.
         ratio: odds of a true sign, e.g. odds(epsilon).
-        key: of the public signs; None tosses one as a public coin.
+        key: of the public signs, >= 0; None tosses one as a public coin.
+
+    Raises:
+        ArgumentError: when an argument is out of range.
 
     Proof note. Every user answers once, by RoleRR of odds `ratio`: log(ratio)-DP, its role included. Signs
     and earlier pointers are public.
@@ -127,7 +131,7 @@ def chase_rounds(k: int, size: int, users: int, ratio: Fraction, key: int | None
         (2, 0)
     """
     _check(k, size, users)
-    odds = check_ratio(ratio)
+    odds, key = check_ratio(ratio), check_key(key)
 
     def steps() -> Steps:
         pool, signs = Pool(k * users), (yield from toss_signs(key))
@@ -175,7 +179,7 @@ def chase_early(k: int, size: int, plan: EarlyPlan, ratio: Fraction, key: int | 
         key: of the public signs.
 
     Raises:
-        ArgumentError: unless ``k`` is an integer >= 2.
+        ArgumentError: unless ``k`` is an integer >= 2 and ``key`` None or one >= 0.
 
     Proof note. As for :func:`chase_rounds`: one answer per user.
 
@@ -190,7 +194,7 @@ def chase_early(k: int, size: int, plan: EarlyPlan, ratio: Fraction, key: int | 
     """
     check_integer("k", k, 2)
     _check(k, size, min(plan.users, plan.last, plan.block))
-    odds = check_ratio(ratio)
+    odds, key = check_ratio(ratio), check_key(key)
     users, last, block = plan.users, plan.last, plan.block
     cells, messages = -(-size // block), size**block
 
@@ -339,13 +343,14 @@ def plan_early(
         most_bits: blocks have at most 2^most_bits messages; 0 asks for every entry on its own.
 
     Raises:
-        ArgumentError: unless ``k`` is an integer >= 2.
+        ArgumentError: unless ``k`` is an integer >= 2 and ``most_bits`` one >= 0.
 
     Example:
         >>> from geomdp.local.kernels import odds
         >>> plan_early(2, 16, odds(1), most_bits=0).block, plan_early(2, 16, odds(1)).block
         (1, 4)
     """
+    check_integer("most_bits", most_bits, 0)
     users = code_users(size, ratio, target)
     plans = [
         EarlyPlan(users, code_users(size**block, ratio, target), block)
@@ -409,7 +414,7 @@ def simulate_chase(
         rng: of the simulation.
 
     Raises:
-        ArgumentError: unless ``users`` holds one cohort size for each of the k steps.
+        ArgumentError: unless ``users`` holds one cohort size >= 0 for each of the k steps.
 
     Example:
         >>> instance = Pointers.draw(256, key=1)
@@ -419,6 +424,8 @@ def simulate_chase(
     """
     if len(users) != k:
         raise ArgumentError("users", f"{k} cohort sizes", f"{len(users)} numbers")
+    for n in users:
+        check_integer("users", n, 0)
     found = [0]
     for step, n in enumerate(users, 1):
         pointer = instance.vector(owner(step))[found[-1]]

@@ -161,7 +161,7 @@ class Inputs:
         try:
             known = frozenset(domain)
             return all(x in known for x in self.__values)
-        except TypeError:  # inputs without a hash
+        except Exception:  # inputs without a hash, or with an error of their own, which stays with them
             return all(any(same_input(x, z) for z in domain) for x in self.__values)
 
     def _answer(self, user: int, kernel: Kernel, dice: Dice) -> Any:
@@ -175,13 +175,13 @@ def same_input(x: Any, z: Any) -> bool:
         >>> same_input(("Alice", np.array([1, 2])), ("Alice", np.array([1, 2])))
         True
     """
-    if x is z:
-        return True
-    if isinstance(x, tuple) and isinstance(z, tuple):
-        return len(x) == len(z) and all(map(same_input, x, z))
-    if isinstance(x, np.ndarray) or isinstance(z, np.ndarray):
-        return bool(np.array_equal(x, z))
     try:
+        if x is z:
+            return True
+        if isinstance(x, tuple) and isinstance(z, tuple):
+            return len(x) == len(z) and all(map(same_input, x, z))
+        if isinstance(x, np.ndarray) or isinstance(z, np.ndarray):
+            return bool(np.array_equal(x, z))
         return bool(x == z)
     except Exception:  # an input that cannot be compared; its own words stay with it
         return False
@@ -277,8 +277,9 @@ def run(
     Raises:
         DataAccessError: when the protocol, or a statistic that it asks about, holds or reads the data, or
             when a statistic writes down what it saw.
-        ArgumentError: when an input lies outside the domain that an accountant speaks about. Only the caller,
-            who holds the inputs, sees this: the protocol has not been started, and there is no transcript.
+        ArgumentError: unless ``model`` is an interaction model and ``accountants`` are accountants; also when
+            an input lies outside the domain that an accountant speaks about. Only the caller, who holds the
+            inputs, sees this: the protocol has not been started, and there is no transcript.
         InteractionError: when a round breaks the model's rules; nothing of that round was sampled.
         ProtocolError: when the protocol yields anything else, or asks an unknown user.
         CapacityError: when it takes more than `limit` steps.
@@ -302,8 +303,9 @@ def run(
     """
     check_blind(protocol, data)
     check_integer("limit", limit, 0)
-    if not callable(getattr(model, "ledger", None)):
+    if isinstance(model, type) or not callable(getattr(model, "ledger", None)):
         raise ArgumentError("model", "an interaction model such as NonInteractive()", describe(model))
+    accountants = _check_accountants(accountants)
     sealed = data if isinstance(data, Inputs) else Inputs(data)
     for accountant in accountants:
         if not sealed._within(getattr(accountant, "domain", ())) and hasattr(accountant, "domain"):
@@ -333,6 +335,19 @@ def run(
     asks = [s for s, _ in events if isinstance(s, Ask)]
     messages = sum(len(s.queries) for s in asks)
     return Run(answer, tuple(events), len(asks), messages, users.simulated)
+
+
+def _check_accountants(accountants: object) -> tuple[Accountant, ...]:
+    """Return the accountants as a tuple, objects with the methods that a run calls."""
+    try:
+        given: tuple[Any, ...] = tuple(accountants)  # type: ignore[arg-type]
+    except TypeError:
+        given = (None,)
+    for accountant in given:
+        methods = (getattr(accountant, name, None) for name in ("mark", "restore", "before", "after"))
+        if isinstance(accountant, type) or not all(map(callable, methods)):
+            raise ArgumentError("accountants", "a sequence of accountants such as OneYes()", "another one")
+    return given
 
 
 _CHECKED = 64  # kernels of a round whose statistics are looked at

@@ -11,7 +11,7 @@ from typing import Any
 
 from geomdp.core.errors import ArgumentError, check_integer, describe
 from geomdp.local.domains import DeclaredDomain, check_domain
-from geomdp.local.finite import BitKernel, Kernel, check_ratio, ratio_of
+from geomdp.local.finite import BitKernel, Kernel, check_ratio, ratio_of, role_and_value
 from geomdp.local.models import Pool, Sequential
 from geomdp.local.protocol import Ask, Coin, MakeProtocol, Steps, advance, called
 from geomdp.protocol.transcript import PARTIES
@@ -209,6 +209,58 @@ def party_domains(inputs: Mapping[str, Iterable[Any]]) -> dict[str, DeclaredDoma
         )
     listed = {role: check_domain(inputs[role], "inputs") for role in PARTIES}
     return {role: DeclaredDomain((role, value) for value in values) for role, values in listed.items()}
+
+
+def settle_party(x: Any, domains: Mapping[str, DeclaredDomain]) -> Any:
+    """Return the declared input (role, value) that a user with a role of its own plays: a total map.
+
+    Args:
+        x: what the user holds.
+        domains: of :func:`party_domains`. An undeclared value becomes the first one of its role; a user
+            without one of the two roles plays the first declared input of Alice.
+
+    Example:
+        >>> domains = party_domains({"Alice": (0, 1), "Bob": (5, 6)})
+        >>> [settle_party(x, domains) for x in (("Bob", 6), ("Bob", 0), ("Carol", 1), None)]
+        [('Bob', 6), ('Bob', 5), ('Alice', 0), ('Alice', 0)]
+    """
+    try:
+        role, _ = role_and_value(x)
+    except ArgumentError:
+        role = None
+    return domains[role if role in PARTIES else PARTIES[0]].settle(x)
+
+
+@dataclass(frozen=True)
+class SettledBit(BitKernel):
+    """One bit of a kernel for declared inputs, for users who may hold anything.
+
+    Args:
+        kernel: answers every declared input.
+        domains: of :func:`party_domains`.
+
+    Proof note. Every input is first mapped to a declared one, as a function of itself alone, and that one is
+    answered. Conclusion: the worst ratio over all inputs is the kernel's over the declared ones, and no input
+    is refused.
+
+    Example:
+        >>> from geomdp.local.kernels import RoleRR
+        >>> bit = SettledBit(RoleRR("Alice", Fraction(3)), party_domains({"Alice": (1, 0), "Bob": (0,)}))
+        >>> bit.law(("Alice", "text")) == bit.law(("Alice", 1)) != bit.law(("Bob", "text"))
+        True
+    """
+
+    kernel: BitKernel
+    domains: Mapping[str, DeclaredDomain]
+
+    def weights(self, x: Any) -> tuple[int, ...]:
+        """Return the weights of 0 and 1 at the declared input that x is settled to."""
+        return self.kernel.weights(settle_party(x, self.domains))
+
+
+def settled(kernel: BitKernel, domains: Mapping[str, DeclaredDomain] | None) -> BitKernel:
+    """Return the kernel after a declaration of inputs; without one, the kernel itself."""
+    return kernel if domains is None else SettledBit(kernel, domains)
 
 
 def to_ask(inner: Steps, outcome: Any) -> Generator[Coin, Any, tuple[Ask | None, Any]]:

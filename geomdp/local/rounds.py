@@ -28,10 +28,11 @@ from geomdp.core.errors import (
     describe,
 )
 from geomdp.local.coding import majority_error, plan_majority
-from geomdp.local.finite import Kernel, check_ratio
+from geomdp.local.elias import elias
+from geomdp.local.finite import Kernel, check_ratio, role_and_value
 from geomdp.local.models import FullyInteractive, Pool
 from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, called, run
-from geomdp.local.rejection import Rejection, party_domains, to_ask
+from geomdp.local.rejection import Rejection, party_domains, settled, to_ask
 from geomdp.local.twoparty import BSC, SentBit, next_step, played
 from geomdp.protocol.transcript import PARTIES
 
@@ -161,9 +162,10 @@ class SentMessage(Kernel):
         Raises:
             ArgumentError: unless ``x`` is a pair (role, value) of the message's owner.
         """
-        if not isinstance(x, tuple) or len(x) != 2 or x[0] != self.message.owner:
+        role, value = role_and_value(x)
+        if role != self.message.owner:
             raise ArgumentError("x", "a pair (role, value) of the message's owner", "something else")
-        law = self.message.law(x[1])
+        law = self.message.law(value)
         scale = math.lcm(*(p.denominator for p in law))
         return tuple(int(p * scale) for p in law)
 
@@ -189,7 +191,13 @@ def step_of(steps: RoundSteps, outcome: Any) -> tuple[Round | Coin | None, Any]:
     return next_step(steps, outcome, (Round, Coin), "A round protocol must yield Round or Coin")
 
 
-def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: int) -> MakeProtocol:
+def to_ldp_rounds(
+    protocol: RoundProtocol,
+    ratio: Fraction,
+    copies: int,
+    users: int,
+    inputs: Mapping[str, Iterable[Any]] | None = None,
+) -> MakeProtocol:
     """Return the sequentially interactive local protocol that plays a round protocol, round by round.
 
     Users hold ("Alice", x) or ("Bob", y), independently with probability 1/2 each. Each bit of each message
@@ -202,9 +210,11 @@ def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: 
         ratio: e^epsilon or below, > 1 to transmit anything.
         copies: odd number of users per bit, see :func:`plan_rounds`.
         users: number of users; too few raise CapacityError.
+        inputs: {"Alice": possible x, "Bob": possible y}, as in :func:`~geomdp.local.twoparty.to_ldp`.
 
     Raises:
-        ArgumentError: unless ``copies`` is an odd integer >= 1.
+        ArgumentError: unless ``copies`` is an odd integer >= 1, ``users`` an integer >= 0 and ``inputs``, if
+            given, maps both parties to their possible inputs.
 
     Proof note. Privacy: each user answers one SentBit of crossover 1/(1 + ratio): log(ratio)-DP. Rounds: a
     round with messages becomes one round, as its bits depend on earlier rounds only. Law: a copy arrives
@@ -222,6 +232,7 @@ def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: 
     """
     crossover = BSC.of_response(ratio).crossover
     check_integer("users", users, 0)
+    domains = None if inputs is None else party_domains(inputs)
     if check_integer("copies", copies, 1) % 2 == 0:
         raise ArgumentError("copies", "odd", copies, "An odd number of copies leaves no tie.")
 
@@ -230,7 +241,7 @@ def to_ldp_rounds(protocol: RoundProtocol, ratio: Fraction, copies: int, users: 
 
         def ask(spoken: Round) -> Generator[Ask, Any, tuple[int, ...]]:
             kernels = [
-                SentBit(message.owner, _digit(message, place), crossover)
+                settled(SentBit(message.owner, _digit(message, place), crossover), domains)
                 for message in spoken.messages
                 for place in range(message.bits)
             ]
@@ -270,8 +281,12 @@ def plan_rounds(bits: int, ratio: Fraction, failure: Fraction | float | str) -> 
 
 
 def rounds_failure(bits: int, ratio: Fraction, copies: int) -> Fraction:
-    """Return a bound on the probability that one of `bits` bits arrives wrong: the union bound."""
-    return bits * majority_error(copies, BSC.of_users(ratio).crossover).hi
+    """Return a bound on the probability that one of `bits` bits arrives wrong: the union bound.
+
+    Raises:
+        ArgumentError: unless ``bits`` is an integer >= 0 and ``copies`` an odd one >= 1.
+    """
+    return check_integer("bits", bits, 0) * majority_error(copies, BSC.of_users(ratio).crossover).hi
 
 
 def from_ldp_rounds(
@@ -292,7 +307,8 @@ def from_ldp_rounds(
         inputs: {"Alice": possible x, "Bob": possible y}, at least one of each. A party that holds anything
             else plays as if it held the first one listed for it, as in
             :func:`~geomdp.local.twoparty.from_ldp`.
-        proposals: number L of public proposals per answer, >= 1; see :func:`proposals_for`.
+        proposals: number L of public proposals per answer, >= 1; see
+            :func:`~geomdp.local.elias.proposals_for`.
 
     Raises:
         ArgumentError: unless ``inputs`` maps both parties to their possible inputs and ``proposals`` is an
@@ -356,81 +372,6 @@ def _index_law(law: Rejection, role: str, public: Sequence[Any]) -> Callable[[An
         return [left, *chances]
 
     return send
-
-
-def proposals_for(answers: int, ratio: Fraction, failure: Fraction | float | str) -> int:
-    """Return a number L of proposals with answers * (1 - 1/ratio)^L <= failure.
-
-    Raises:
-        ArgumentError: unless ``answers`` is an integer >= 1 and ``failure`` is between 0 and 1.
-
-    Example:
-        >>> proposals_for(1, Fraction(2), Fraction(1, 1024))
-        10
-    """
-    count, odds = check_integer("answers", answers, 1), check_ratio(ratio)
-    target = check_fraction("failure", failure)
-    if not 0 < target < 1:
-        raise ArgumentError("failure", "between 0 and 1", describe(target))
-    proposals, miss = 1, 1 - 1 / odds
-    left = miss * count
-    while left > target:
-        proposals, left = proposals + 1, left * miss
-    return proposals
-
-
-def elias(number: int) -> str:
-    """Return the Elias gamma code of a number >= 1: as many zeros as it has binary digits but one, then it.
-
-    Raises:
-        ArgumentError: unless ``number`` is an integer >= 1.
-
-    Example:
-        >>> [elias(j) for j in (1, 2, 5)]
-        ['1', '010', '00101']
-    """
-    digits = f"{check_integer('number', number, 1):b}"
-    return "0" * (len(digits) - 1) + digits
-
-
-def decode_elias(code: str) -> list[int]:
-    """Return the numbers of a concatenation of Elias codes.
-
-    Raises:
-        ArgumentError: when ``code`` is cut off: no concatenation of Elias codes.
-
-    Example:
-        >>> decode_elias(elias(5) + elias(1) + elias(1023))
-        [5, 1, 1023]
-    """
-    numbers, place = [], 0
-    while place < len(code):
-        one = code.find("1", place)
-        end = 2 * one - place + 1
-        if one < 0 or end > len(code):
-            raise ArgumentError("code", "a concatenation of Elias codes", "one that is cut off")
-        numbers.append(int(code[one:end], 2))
-        place = end
-    return numbers
-
-
-def elias_bits(uses: Fraction, proposals: int) -> Fraction:
-    """Return the expected length of the Elias code of an index, exactly: at most 1 + 2 log2(uses).
-
-    Args:
-        uses: S = sum_y M(y), the mean of J.
-        proposals: L; J = 0 ("none") is spelt as L + 1.
-
-    Example:
-        >>> elias_bits(Fraction(1), 4), elias_bits(Fraction(2), 1)
-        (Fraction(1, 1), Fraction(2, 1))
-    """
-    accept = 1 / check_ratio(uses, "uses")
-    total, left = Fraction(0), Fraction(1)
-    for j in range(1, proposals + 1):
-        total += left * accept * len(elias(j))
-        left *= 1 - accept
-    return total + left * len(elias(proposals + 1))
 
 
 def transcript_bits(result: Run) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from geomdp.core.errors import ArgumentError, check_integer
+from geomdp.core.errors import ArgumentError, check_integer, describe
 from geomdp.local.protocol import Coin
 
 KEY = 2**128
@@ -30,7 +30,7 @@ def keyed_integer(bound: int, *parts: int | str | bytes) -> int:
         parts: integers >= 0, strings, or bytes.
 
     Raises:
-        ArgumentError: unless ``bound`` is an integer >= 1.
+        ArgumentError: unless ``bound`` is an integer >= 1 and each part an integer >= 0, a text or bytes.
 
     Example:
         >>> keyed_integer(10, 1, "level") == keyed_integer(10, 1, "level") < 10
@@ -54,11 +54,14 @@ def keyed_integer(bound: int, *parts: int | str | bytes) -> int:
 
 def _spell(part: int | str | bytes) -> bytes:
     if isinstance(part, int):
+        check_integer("parts", int(part), 0)
         kind, body = b"i", part.to_bytes((part.bit_length() + 7) // 8, "little")
     elif isinstance(part, str):
         kind, body = b"s", part.encode()
-    else:
+    elif isinstance(part, bytes):
         kind, body = b"b", part
+    else:
+        raise ArgumentError("parts", "integers >= 0, texts or bytes", describe(part))
     return kind + len(body).to_bytes(8, "little") + body
 
 
@@ -69,6 +72,9 @@ class Signs:
     Args:
         key: of the hash; a protocol tosses it as a public coin with KEY sides, or is given a fixed one.
 
+    Raises:
+        ArgumentError: unless ``key`` is an integer >= 0.
+
     Example:
         >>> signs = Signs(7)
         >>> [signs.row(0, 5, 8) >> c & 1 for c in range(8)] == signs.matrix(0, [5], 8)[0].tolist()
@@ -76,6 +82,9 @@ class Signs:
     """
 
     key: int
+
+    def __post_init__(self) -> None:
+        check_integer("key", self.key, 0)
 
     def row(self, stage: int, user: int, size: int) -> int:
         """Return the bits of a user for all candidates, candidate c at binary place c."""
@@ -99,6 +108,15 @@ class Signs:
     def _bytes(self, stage: int, user: int, size: int) -> bytes:
         message = b"".join(_spell(part) for part in (self.key, "sign", stage, user))
         return hashlib.shake_256(message).digest(-(-size // 8))
+
+
+def check_key(key: int | None) -> int | None:
+    """Return the key of public signs that a protocol was given, None if it tosses one.
+
+    Raises:
+        ArgumentError: unless it is None or an integer >= 0.
+    """
+    return None if key is None else check_integer("key", key, 0)
 
 
 def toss_signs(key: int | None) -> Generator[Coin, int, Signs]:

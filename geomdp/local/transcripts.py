@@ -15,7 +15,7 @@ from fractions import Fraction
 from math import lcm
 from typing import Any
 
-from geomdp.core.errors import CapacityError, ProtocolError
+from geomdp.core.errors import CapacityError, ProtocolError, check_integer
 from geomdp.local.domains import check_domain
 from geomdp.local.finite import Kernel
 from geomdp.local.models import Model
@@ -93,6 +93,7 @@ def transcripts(
         InteractionError: when it breaks the model's rules.
         CapacityError: when there are more transcripts than `limit`, or when one is longer than 2,000 steps,
             as that of a protocol that never ends.
+        ArgumentError: unless ``limit`` is an integer >= 1.
 
     Example:
         >>> from geomdp.local.kernels import RandomisedResponse
@@ -105,6 +106,7 @@ def transcripts(
         ((0, 1), Fraction(9, 16))
     """
     check_blind(protocol, candidates)
+    check_integer("limit", limit, 1)
     ones: dict[int, Chances] = {user: ((1,) * len(row), 1) for user, row in candidates.items()}
     stack, found, done = [_Node((), (), Fraction(1), ones, 1.0)], 0, 0.0
     while stack:

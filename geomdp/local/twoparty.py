@@ -27,10 +27,10 @@ from geomdp.core.errors import (
     check_integer,
     describe,
 )
-from geomdp.local.finite import BitKernel, check_probability, check_ratio
+from geomdp.local.finite import BitKernel, check_probability, check_ratio, role_and_value
 from geomdp.local.models import FullyInteractive, Pool
 from geomdp.local.protocol import Ask, Coin, MakeProtocol, Run, Steps, called, run
-from geomdp.local.rejection import Rejection, party_domains, to_ask
+from geomdp.local.rejection import Rejection, party_domains, settled, to_ask
 from geomdp.protocol.transcript import PARTIES
 
 ALICE, BOB = PARTIES
@@ -161,16 +161,15 @@ class SentBit(BitKernel):
         object.__setattr__(self, "crossover", BSC(self.crossover).crossover)
 
     def weights(self, x: Any) -> tuple[int, ...]:
-        """Return the weights of 0 and 1.
+        """Return the weights of 0 and 1; equal for everybody but the owner, also for a role that is no text.
 
         Raises:
             ArgumentError: unless ``x`` is a pair (role, value).
         """
-        if not isinstance(x, tuple) or len(x) != 2:
-            raise ArgumentError("x", "a pair (role, value)", "something else")
-        if x[0] != self.owner:
+        role, value = role_and_value(x)
+        if role != self.owner:
             return (1, 1)
-        arrives = self.crossover + (1 - 2 * self.crossover) * chance_of(self.send, x[1])
+        arrives = self.crossover + (1 - 2 * self.crossover) * chance_of(self.send, value)
         return (arrives.denominator - arrives.numerator, arrives.numerator)
 
 
@@ -267,7 +266,12 @@ def next_step(
     return step, None
 
 
-def to_ldp(protocol: TwoPartyProtocol, ratio: Fraction, users: int) -> MakeProtocol:
+def to_ldp(
+    protocol: TwoPartyProtocol,
+    ratio: Fraction,
+    users: int,
+    inputs: Mapping[str, Iterable[Any]] | None = None,
+) -> MakeProtocol:
     """Return the sequentially interactive local protocol that plays a two-party one, one user per bit.
 
     Users hold ("Alice", x) or ("Bob", y), independently with probability 1/2 each. For each bit a fresh user
@@ -277,24 +281,31 @@ def to_ldp(protocol: TwoPartyProtocol, ratio: Fraction, users: int) -> MakeProto
         protocol: the two-party protocol; it should stand the noise (see :mod:`geomdp.local.coding`).
         ratio: e^epsilon or below, > 1 to transmit anything.
         users: number of users; too few raise CapacityError in the middle of a run.
+        inputs: {"Alice": possible x, "Bob": possible y}, at least one of each. A user who holds anything else
+            plays as :func:`~geomdp.local.rejection.settle_party` says. Without a declaration the protocol's
+            functions must answer whatever users hold: one that fails stops the run, which tells about it.
 
     Raises:
-        ArgumentError: unless ``users`` is an integer >= 0.
+        ArgumentError: unless ``users`` is an integer >= 0 and ``inputs``, if given, maps both parties to
+            their possible inputs.
 
     Proof note. Privacy: each user answers one SentBit of crossover 1/(1 + ratio), so its transcript is
-    log(ratio)-DP (the interaction is refused otherwise). Law: a fresh user has the owner's role with
-    probability 1/2, independently of all before, so a sent bit arrives flipped with probability
-    (1/2) 1/(1+ratio) + (1/2)(1/2) = 1/2 - (ratio-1)/(4 (ratio+1)). Conclusion: over random roles, the
+    log(ratio)-DP (the interaction is refused otherwise); a declaration only changes which input it answers.
+    Law: a fresh user has the owner's role with probability 1/2, independently of all before, so a sent bit
+    arrives flipped with probability (1/2) 1/(1+ratio) + (1/2)(1/2) = 1/2 - (ratio-1)/(4 (ratio+1)).
+    Conclusion: over random roles, the
     transcript has exactly the law of the protocol over BSC.of_users(ratio) (Lemma 3.1).
     """
     crossover = BSC.of_response(ratio).crossover
     check_integer("users", users, 0)
+    domains = None if inputs is None else party_domains(inputs)
 
     def steps() -> Steps:
         pool = Pool(users)
 
         def ask(bit: Bit) -> Generator[Ask, Any, int]:
-            return int((yield pool.take(1).ask(SentBit(bit.owner, bit.send, crossover)))[0])
+            kernel = settled(SentBit(bit.owner, bit.send, crossover), domains)
+            return int((yield pool.take(1).ask(kernel))[0])
 
         return (yield from played(called(protocol.steps), ask, step_of))
 

@@ -91,7 +91,8 @@ def exact_loss(
         DataAccessError: when it holds the inputs.
         InteractionError: when it breaks the model's rules.
         CapacityError: when there are more transcripts than `limit`.
-        ArgumentError: when ``others`` lists the user whose loss is asked for.
+        ArgumentError: when ``others`` lists the user whose loss is asked for, or ``limit`` is no integer >=
+            1.
 
     Proof note. The probability of a transcript is (coins) x (product over users of the probability of the
     user's answers). For a fixed transcript, the other users' factors cancel in the ratio of two inputs of
@@ -111,6 +112,7 @@ def exact_loss(
         Fraction(4, 1)
     """
     inputs = check_domain(domain)
+    check_integer("limit", limit, 1)
     if not isinstance(others, Mapping):
         raise ArgumentError("others", "a mapping of users to their inputs", describe(others))
     if user in others:
@@ -168,7 +170,7 @@ def exact_delta(
 
     Raises:
         CapacityError: when the other users have more assignments than the limit.
-        ArgumentError: unless ``users`` is an integer >= 1 and ``user`` one of 0..users-1.
+        ArgumentError: unless ``users`` and ``limit`` are integers >= 1 and ``user`` one of 0..users-1.
 
     Example:
         >>> from geomdp.local.kernels import RandomisedResponse
@@ -182,6 +184,7 @@ def exact_delta(
     inputs = check_domain(domain)
     factor = check_ratio(ratio)
     check_integer("users", users, 1)
+    check_integer("limit", limit, 1)
     check_integer("user", user, 0, users - 1)
     if len(inputs) ** (users - 1) > limit:
         raise CapacityError("users", f"such that at most {limit} assignments of the others exist", users)

@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 from geomdp.core.errors import ArgumentError, CapacityError, check_fraction, check_integer, describe
 from geomdp.local.finite import check_probability, check_ratio
 from geomdp.local.kernels import YesNo
+from geomdp.local.role_sums import binomial, binomial_part, means
 
 Rates = tuple[Fraction, Fraction]
+_MOST = 10**7  # users that are tried
 _WIDTH = 7.5  # standard deviations of the number of knowing users that are summed
 
 
@@ -77,7 +79,8 @@ def stage_success(users: int, size: int, rates: Rates) -> float:
         True
     """
     n, candidates, (own, other) = _check(users, size, rates)
-    return float(_pmf(n, float((own + other) / 2)) @ _wins(n, candidates, float(other)))
+    low, law = binomial(n, float((own + other) / 2))
+    return float(law @ _wins(n, candidates, float(other), low, low + len(law) - 1))
 
 
 def exact_stage_success(users: int, size: int, rates: Rates) -> Fraction:
@@ -111,14 +114,11 @@ def both_success(users: int, size: int, rates: Rates) -> float:
     n, candidates, (own, other) = _check(users, size, rates)
     reach = math.ceil(_WIDTH * math.sqrt(n) / 2) + 1
     first, last = max(0, n // 2 - reach), min(n, n - n // 2 + reach)
-    wins = _wins(n, candidates, float(other))
-    chances = np.array(
-        [
-            float(np.convolve(_pmf(h, float(own)), _pmf(n - h, float(other))) @ wins)
-            for h in range(first, last + 1)
-        ]
+    q = float(other)
+    chances = means(
+        n, range(first, last + 1), (float(own), q), lambda low, high: _wins(n, candidates, q, low, high)
     )
-    return float(_pmf(n, 0.5)[first : last + 1] @ (chances * chances[::-1]))
+    return float(binomial_part(n, 0.5, first, last) @ (chances * chances[::-1]))
 
 
 def exact_both_success(users: int, size: int, rates: Rates) -> Fraction:
@@ -157,7 +157,8 @@ def majority_success(users: int, ratio: Fraction) -> float:
         return 0.5
     right = float((sum(code_rates(ratio))) / 2)
     odd = n - 1 + n % 2
-    return math.fsum(_pmf(odd, right)[(odd + 1) // 2 :].tolist())
+    low, law = binomial(odd, right)
+    return math.fsum(law[max(0, (odd + 1) // 2 - low) :].tolist())
 
 
 def check_target(target: object) -> float:
@@ -172,7 +173,7 @@ def check_target(target: object) -> float:
     return value
 
 
-def least_users(success: Callable[[int], float], target: Fraction | float, most: int = 10**7) -> int:
+def least_users(success: Callable[[int], float], target: Fraction | float, most: int = _MOST) -> int:
     """Return an n with success(n) >= target > success(n-1), the least one if success never falls.
 
     Args:
@@ -238,10 +239,16 @@ def both_users(size: int, rates: Rates, target: float = 0.9) -> int:
         True
     """
     n = least_users(lambda k: stage_success(k, size, rates) ** 2, target)
-    while both_success(n, size, rates) < target:
-        n += 1
-    while n > 1 and both_success(n - 1, size, rates) >= target:
-        n -= 1
+    wanted = check_target(target)
+    if both_success(n, size, rates) < wanted:
+        return _from(lambda k: both_success(k, size, rates), n, wanted)
+    step = 1
+    while n - step >= 1 and both_success(n - step, size, rates) >= wanted:
+        n, step = n - step, 2 * step
+    low = max(0, n - step)
+    while n - low > 1:
+        middle = (low + n) // 2
+        low, n = (middle, n) if both_success(middle, size, rates) < wanted else (low, middle)
     return n
 
 
@@ -265,9 +272,27 @@ def shared_users(size: int, rates: Rates, each: float) -> int:
         (True, True)
     """
     n = stage_users(size, rates, each)
-    while both_success(n, size, rates) < each**2:
-        n += 1
-    return n
+    return _from(lambda k: both_success(k, size, rates), n, each**2)
+
+
+def _from(success: Callable[[int], float], n: int, target: float) -> int:
+    """Return a k >= n with success(k) >= target, and success(k-1) below it unless k = n; k - n is doubled.
+
+    Raises:
+        CapacityError: when 10^7 users do not suffice.
+    """
+    if success(n) >= target:
+        return n
+    low, step = n, 1
+    while success(n + step) < target:
+        low, step = n + step, 2 * step
+        if n + step > _MOST:
+            raise CapacityError("target", f"within reach of {_MOST} users", describe(target))
+    high = n + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if success(middle) < target else (low, middle)
+    return high
 
 
 def both_majority_success(users: int, ratio: Fraction) -> float:
@@ -292,13 +317,13 @@ def both_majority_success(users: int, ratio: Fraction) -> float:
     n, _, (own, other) = _check(_odd(users), 1, code_rates(ratio))
     reach = math.ceil(_WIDTH * math.sqrt(n) / 2) + 1
     first, last = max(0, n // 2 - reach), min(n, n - n // 2 + reach)
-    chances = np.array(
-        [
-            float(np.convolve(_pmf(h, float(own)), _pmf(n - h, float(other)))[n // 2 + 1 :].sum())
-            for h in range(first, last + 1)
-        ]
+    chances = means(
+        n,
+        range(first, last + 1),
+        (float(own), float(other)),
+        lambda low, high: (np.arange(low, high + 1) > n // 2).astype(float),
     )
-    return float(_pmf(n, 0.5)[first : last + 1] @ (chances * chances[::-1]))
+    return float(binomial_part(n, 0.5, first, last) @ (chances * chances[::-1]))
 
 
 def exact_both_majority_success(users: int, ratio: Fraction) -> Fraction:
@@ -336,22 +361,17 @@ def _exact_pmf(n: int, p: Fraction) -> list[Fraction]:
     return [math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
 
 
-@lru_cache(maxsize=4096)
-def _pmf(n: int, p: float) -> NDArray[np.float64]:
-    """Return the law of Bin(n, p)."""
-    from scipy.special import gammaln, xlog1py, xlogy
+def _wins(n: int, size: int, other: float, low: int, high: int) -> NDArray[np.float64]:
+    """Return P(right candidate wins | it has x ones), x = low..high.
 
-    k = np.arange(n + 1, dtype=np.float64)
-    logs = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, p) + xlog1py(n - k, -p)
-    values: NDArray[np.float64] = np.exp(logs)
-    return values / float(values.sum())
-
-
-def _wins(n: int, size: int, other: float) -> NDArray[np.float64]:
-    """Return P(right candidate wins | it has x ones), x = 0..n."""
-    f = _pmf(n, other)
+    The wrong candidates' law is summed over all of its mass but 2 exp(-75)/size.
+    """
     if size == 1:
-        return np.ones(n + 1)
+        return np.ones(high - low + 1)
+    spare = 75.0 + math.log(size)
+    start, law = binomial(n, other, spare)
+    first, last = min(low, start), max(high, start + len(law) - 1)
+    f = binomial_part(n, other, first, last, spare)
     tail = np.append(np.cumsum(f[:0:-1])[::-1], 0.0)  # P(Bin > x)
     total = np.cumsum(f)
     with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
@@ -360,4 +380,4 @@ def _wins(n: int, size: int, other: float) -> NDArray[np.float64]:
         wins = -np.exp(size * logs) * np.expm1(size * step) / (size * f)
         tiny = f < 1e-290
         wins = np.where(tiny, np.where(total < 0.5, 0.0, np.exp((size - 1) * logs)), wins)
-    return np.asarray(np.clip(np.nan_to_num(wins, nan=0.0), 0.0, 1.0))
+    return np.asarray(np.clip(np.nan_to_num(wins, nan=0.0), 0.0, 1.0))[low - first : high - first + 1]

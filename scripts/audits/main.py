@@ -1,8 +1,8 @@
 """Run the exact privacy audits and the planted bugs, and print their table.
 
-Usage: scripts/audit [NAME ...] [--json] [--readme]; without a name, all. With --readme the tables replace
-what stands between the markers <!-- audits --> and <!-- end audits --> in README.md. The exit code is 1 if
-an audit fails or a planted bug is not caught.
+Usage: scripts/audit [NAME ...] [--json] [--readme]; without a name, all. The groups 'testers', 'learners' and
+'local' are names too. With --readme the tables replace what stands between the markers <!-- audits --> and
+<!-- end audits --> in README.md. The exit code is 1 if an audit fails or a planted bug is not caught.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from geomdp.learners import audits as learners
-from geomdp.local.audits import run_audits as run_local
+from geomdp.local import audits as local_audits
 from geomdp.testers.audits.registry import AUDITS, PLANTED, SAMPLED, run, run_sampled
 
 #: Audits of the testers and the learners, then the planted bugs of both.
@@ -24,6 +24,15 @@ CHECKS = {
     **{check.name: check for check in learners.checks()},
     **PLANTED,
     **{check.name: check for check in learners.planted()},
+}
+#: Audits of local protocols and their planted bugs; several may have one name, for instances of one protocol.
+LOCAL_CHECKS = [*local_audits.audits(), *local_audits.planted()]
+LOCAL_NAMES = list(dict.fromkeys(check.name for check in LOCAL_CHECKS))
+#: Names of many audits at once.
+GROUPS = {
+    "testers": [*AUDITS, *PLANTED, *SAMPLED],
+    "learners": [check.name for check in (*learners.checks(), *learners.planted())],
+    "local": LOCAL_NAMES,
 }
 README = Path(__file__).parents[2] / "README.md"
 HEAD = "| audit | every view of | claim | worst log ratio | pairs | |\n|---|---|---|---|---|---|\n"
@@ -42,21 +51,23 @@ MARKS = "<!-- audits -->", "<!-- end audits -->"
 def main() -> int:
     """Parse the arguments, run, print; return the exit code."""
     parser = argparse.ArgumentParser(prog="scripts/audit", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help="audits or planted bugs; --list names them")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="audits, planted bugs or groups; --list names them"
+    )
     parser.add_argument("--list", action="store_true", help="print the names and stop")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--readme", action="store_true", help="put the tables into README.md (all audits)")
     arguments = parser.parse_args()
-    names = [*CHECKS, *SAMPLED]
+    names = [*CHECKS, *SAMPLED, *LOCAL_NAMES]
     if arguments.list:
-        sys.stdout.write("\n".join(names) + "\n")
+        sys.stdout.write("\n".join([*GROUPS, *names]) + "\n")
         return 0
-    unknown = set(arguments.names) - set(names)
+    unknown = set(arguments.names) - {*GROUPS, *names}
     if unknown:
         parser.error(f"unknown audit {sorted(unknown)[0]!r}; --list names them")
     if arguments.readme and arguments.names:
         parser.error("--readme takes no names: the tables hold all audits")
-    chosen = arguments.names or names
+    chosen = {name for given in arguments.names or names for name in GROUPS.get(given, [given])}
     say = (lambda text: None) if arguments.json else _say
     exact: list[dict[str, Any]] = []
     for row in (run(CHECKS[name]) for name in CHECKS if name in chosen):
@@ -64,10 +75,10 @@ def main() -> int:
         say(("\n" + (BUGS if row["bug"] else HEAD) if first else "") + line(row))
         exact.append(row)
     runs: list[dict[str, Any]] = []
-    for name in (name for name in chosen if name in SAMPLED):
+    for name in (name for name in SAMPLED if name in chosen):
         runs.append(run_sampled(name))
         say(("\n" + RUNS if len(runs) == 1 else "") + run_line(runs[-1]))
-    local = [] if arguments.names else run_local()
+    local = local_audits.run_audits(check for check in LOCAL_CHECKS if check.name in chosen)
     say("".join("\n" + head + "".join(map(local_line, rows)) for head, rows in local_tables(local)))
     ok = all(row["ok"] for row in [*exact, *runs, *local])
     if arguments.json:

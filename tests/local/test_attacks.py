@@ -303,7 +303,7 @@ X, Y = [[0.5, 0.5]] * 3, [1, -1, 1]
         (lambda: classical_sigma(1, 1.0), "delta"),
         (lambda: respond(Y, [[1], [2], [3]], rng=0), "epsilons"),
         (lambda: respond(Y, [1, 2], rng=0), "epsilons"),
-        (lambda: respond(Y, {1, 2, "x"}, rng=0), "epsilon"),
+        (lambda: respond(Y, {1, 2, "x"}, rng=0), "epsilons"),
         (lambda: respond([[1], [1, -1]], 1, rng=0), "y"),
         (lambda: respond(7, 1, rng=0), "y"),
         (lambda: mean_estimate(X, Y, 1, sampler=np.random.default_rng(0)), "sampler"),

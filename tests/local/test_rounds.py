@@ -10,6 +10,7 @@ from support.local import random_table
 
 from geomdp.core.errors import ArgumentError, CapacityError, ProtocolError
 from geomdp.local.coding import majority_error
+from geomdp.local.elias import decode_elias, elias, elias_bits, proposals_for
 from geomdp.local.finite import odds
 from geomdp.local.kernels import GeneralisedRR, RandomisedResponse, Table
 from geomdp.local.models import FullyInteractive, InteractionError, NonInteractive, Sequential
@@ -22,12 +23,8 @@ from geomdp.local.rounds import (
     SentMessage,
     alternating,
     as_local,
-    decode_elias,
-    elias,
-    elias_bits,
     from_ldp_rounds,
     plan_rounds,
-    proposals_for,
     rounds_failure,
     to_ldp_rounds,
     transcript_bits,

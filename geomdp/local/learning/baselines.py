@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
+from geomdp.core.errors import ArgumentError, check_epsilon, check_integer, describe
 from geomdp.local.finite import Dice
 from geomdp.local.learning.inputs import (
     Points,
@@ -67,7 +67,7 @@ def corrected_logistic(X: Any, y: Any, rates: Any, *, ridge: float = 1e-6, steps
         steps: largest number of iterations.
 
     Raises:
-        ArgumentError: unless ``steps`` is an integer >= 1.
+        ArgumentError: unless ``steps`` is an integer >= 1 and ``ridge`` a finite number >= 0.
 
     Example:
         >>> X = np.random.default_rng(0).standard_normal((2000, 3)) ** 3
@@ -82,6 +82,7 @@ def corrected_logistic(X: Any, y: Any, rates: Any, *, ridge: float = 1e-6, steps
     flip = _check_rates(rates, len(points))
     V = points * check_labels("y", y, len(points)).astype(float)[:, None]
     check_integer("steps", steps, 1)
+    ridge = _check_ridge(ridge)
 
     def value(w: Points) -> tuple[float, Points]:
         truth = -logistic_derivative(-(V @ w))  # sigma of the margin
@@ -98,16 +99,19 @@ def corrected_logistic(X: Any, y: Any, rates: Any, *, ridge: float = 1e-6, steps
 def logistic_regression(X: Any, y: Any, *, ridge: float = 1e-6, steps: int = 30) -> Points:
     """Return the direction of the minimiser of the mean logistic loss (homogeneous), by Newton's method.
 
-    Steps are halved until the loss falls; the ridge keeps separable data finite.
+    Steps are halved until the loss falls; the ridge keeps separable data finite. Without one, the shortest
+    step is taken where points lie in a plane.
 
     Raises:
-        ArgumentError: on an empty ``X``, or unless ``steps`` is an integer >= 1.
+        ArgumentError: on an empty ``X``, or unless ``steps`` is an integer >= 1 and ``ridge`` a finite number
+            >= 0.
     """
     points = check_points("X", X)
     labels = check_labels("y", y, len(points)).astype(float)
     if not len(points):
         raise ArgumentError("X", "at least one row", "empty")
     check_integer("steps", steps, 1)
+    ridge = _check_ridge(ridge)
     V, w = points * labels[:, None], np.zeros(points.shape[1])
 
     def value(at: Points) -> float:
@@ -117,13 +121,29 @@ def logistic_regression(X: Any, y: Any, *, ridge: float = 1e-6, steps: int = 30)
         pull = -logistic_derivative(V @ w)
         gradient = -(pull @ V) / len(V) + ridge * w
         curve = (V.T * (pull * (1 - pull))) @ V / len(V) + ridge * np.eye(len(w))
-        move, now, length = np.linalg.solve(curve, gradient), value(w), 1.0
+        move, now, length = _solved(curve, gradient), value(w), 1.0
         while value(w - length * move) > now and length > 1e-6:
             length /= 2
         w = w - length * move
         if np.abs(move).max() < 1e-10 * max(1.0, float(np.abs(w).max())):
             break
     return unit(w)
+
+
+def _solved(matrix: Points, vector: Points) -> Points:
+    """Return a solution of a symmetric system, the shortest one of a singular system."""
+    try:
+        return np.asarray(np.linalg.solve(matrix, vector))
+    except np.linalg.LinAlgError:
+        return np.asarray(np.linalg.lstsq(matrix, vector, rcond=None)[0])
+
+
+def _check_ridge(ridge: object) -> float:
+    if isinstance(ridge, (int, float, np.integer, np.floating)) and not isinstance(ridge, bool):
+        value = float(ridge)
+        if 0 <= value < np.inf:
+            return value
+    raise ArgumentError("ridge", "a finite number >= 0", describe(ridge))
 
 
 def principal_direction(Q: Any) -> Points:

@@ -21,7 +21,15 @@ import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
 from geomdp.local.finite import Dice, Kernel, check_ratio, log_up, odds, ratio_of
-from geomdp.local.learning.inputs import Points, check_points, check_rng, floats, inner
+from geomdp.local.learning.balls import rows_in_ball
+from geomdp.local.learning.inputs import (
+    Points,
+    check_dice,
+    check_points,
+    check_rng,
+    floats,
+    inner,
+)
 from geomdp.local.learning.vectors import public_directions
 
 _BLOCK = 2**22  # floats of public directions held at a time
@@ -181,14 +189,19 @@ class CapBall:
         """Return one message per row of V whose index is drawn exactly; with SecureSampler it counts.
 
         Args:
-            V: private vectors of norm <= 1, shape (n, d).
+            V: private vectors, shape (n, d); one that is longer than 1 is scaled to length 1.
             public_seed: of the public directions.
             dice: a SecureSampler for a release, a SimSampler for a simulation.
+
+        Raises:
+            ArgumentError: on another shape, a bad seed or no sampler: public facts. No row is refused, as
+                that would tell about it.
         """
-        V = self._checked(V)
-        coins = check_rng(public_seed, "directions")
-        messages = np.zeros_like(V)
-        for i, v in enumerate(V.tolist()):
+        check_dice("dice", dice)
+        rows = rows_in_ball("V", V, Fraction(1), self.d)
+        coins = check_rng(public_seed, "directions", "public_seed")
+        messages = np.zeros((len(rows), self.d))
+        for i, v in enumerate(rows):
             Z = public_directions(self.directions, self.d, coins)
             messages[i] = self.scale * Z[CapIndex(Z.tolist(), self.k, self.ratio).sample(v, dice)]
         return messages

@@ -126,7 +126,8 @@ def mean_estimate(
     if sampler is None:
         messages, simulated = duchi.sample(folded, check_rng(rng, "Duchi")), True
     else:
-        axes = public_directions(folded.shape[0], folded.shape[1], public_seed)
+        coins = check_rng(public_seed, "directions", "public_seed")
+        axes = public_directions(folded.shape[0], folded.shape[1], coins)
         messages, simulated = duchi.release(folded, axes, sampler), is_simulated(sampler)
     return Estimate(
         unit(messages.mean(axis=0)), len(folded), duchi.loss(), Fraction(0), simulated, "Duchi mean"

@@ -12,7 +12,7 @@ formula sqrt(2 log(1.25/delta)) sensitivity/epsilon asks for more noise, and pro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -21,7 +21,15 @@ import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_fraction, describe
 from geomdp.local.finite import Dice
-from geomdp.local.learning.inputs import Points, check_points, check_positive, check_rng, check_source
+from geomdp.local.learning.balls import rows_in_ball
+from geomdp.local.learning.inputs import (
+    Points,
+    check_dice,
+    check_points,
+    check_positive,
+    check_rng,
+    check_source,
+)
 from geomdp.local.learning.normal import DiceBits, rounded_normal
 from geomdp.privacy.enclosure import Interval
 
@@ -102,11 +110,18 @@ def gaussian_delta(mu: Fraction, epsilon: Fraction) -> Interval:
         mu: sensitivity divided by the noise's standard deviation, > 0.
         epsilon: privacy loss, 0 <= epsilon <= 100.
 
+    Raises:
+        ArgumentError: when ``mu`` or ``epsilon`` is out of range.
+
     Example:
         >>> curve = gaussian_delta(Fraction(1), Fraction(1))
         >>> round(float(curve.hi), 6)
         0.126937
     """
+    if check_fraction("mu", mu) <= 0:
+        raise ArgumentError("mu", "a number > 0", describe(mu))
+    if not 0 <= check_fraction("epsilon", epsilon) <= 100:
+        raise ArgumentError("epsilon", "a number with 0 <= epsilon <= 100", describe(epsilon))
     first, second = normal_cdf(mu / 2 - epsilon / mu), normal_cdf(-mu / 2 - epsilon / mu)
     growth = Interval.of(1) / Interval.exp_neg(epsilon, 2 * _BITS)
     low = first - second * growth
@@ -200,6 +215,9 @@ class GaussianVector:
         sensitivity: largest Euclidean distance of two inputs; 2 for the unit ball. k copies of one vector,
             published together, are one vector of sensitivity 2 sqrt(k).
 
+    Raises:
+        ArgumentError: unless both are numbers between 1e-150 and 1e150.
+
     Proof note. Precondition: |v - v'| <= sensitivity for all inputs. The privacy loss between two inputs at
     distance D is normal with mean D^2/(2 sigma^2) and variance D^2/sigma^2; the hockey-stick divergence of
     this law is the formula of the module's docstring, and grows with D. Conclusion: (epsilon, delta)-DP
@@ -215,8 +233,11 @@ class GaussianVector:
     sensitivity: float = 2.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", check_positive("sigma", self.sigma))
-        object.__setattr__(self, "sensitivity", check_positive("sensitivity", self.sensitivity))
+        for name in ("sigma", "sensitivity"):
+            value = check_positive(name, getattr(self, name))
+            if not 1e-150 <= value <= 1e150:
+                raise ArgumentError(name, "a number between 1e-150 and 1e150", value)
+            object.__setattr__(self, name, value)
 
     @classmethod
     def calibrated(
@@ -284,14 +305,16 @@ class GaussianVector:
         """Return messages on the lattice, one per row of V, drawn exactly; with SecureSampler they count.
 
         Args:
-            V: private vectors of norm <= sensitivity/2, shape (n, d).
+            V: private vectors, shape (n, d); one that is longer than sensitivity/2 is scaled to that length.
             dice: a SecureSampler for a release, a SimSampler for a simulation.
 
         Raises:
-            ArgumentError: as :meth:`sample`.
+            ArgumentError: on another shape, entries that are no floats, or no sampler: public facts. No row
+                is refused, as that would tell about it.
 
-        Proof note. Precondition: none on the rows; each is first read as exact rationals and, if it is longer
-        than sensitivity/2, scaled into that ball, in rational arithmetic. Two rows are then at most
+        Proof note. Precondition: none on the rows; each is first read as exact rationals, NaN as 0 and an
+        infinite coordinate as the largest float, and, if it is longer than sensitivity/2, scaled into that
+        ball, in rational arithmetic. Two rows are then at most
         `sensitivity` apart. Every coordinate gets normal noise of its own and is rounded to the public
         lattice (:func:`~geomdp.local.learning.normal.rounded_normal`), exactly. Conclusion: the message is a
         function of one use of the Gaussian mechanism, whose privacy curve `delta` encloses: the same
@@ -304,13 +327,10 @@ class GaussianVector:
             >>> bool((message / noise.step == np.rint(message / noise.step)).all())
             True
         """
-        rows, source = self._checked(V).tolist(), DiceBits(dice)
+        check_dice("dice", dice)
+        rows, source = rows_in_ball("V", V, Fraction(self.sensitivity) / 2), DiceBits(dice)
         sigma, step = Fraction(self.sigma), Fraction(self.step)
-        radius = Fraction(self.sensitivity) / 2
-        points = [
-            [rounded_normal(source, v, sigma, step) for v in in_ball(map(Fraction, row), radius)]
-            for row in rows
-        ]
+        points = [[rounded_normal(source, v, sigma, step) for v in row] for row in rows]
         return np.array(points, dtype=float).reshape(np.shape(V)) * self.step
 
     def _checked(self, V: Points) -> Points:
@@ -318,21 +338,3 @@ class GaussianVector:
         if (np.linalg.norm(V, axis=1) > self.sensitivity / 2 * (1 + 1e-9)).any():
             raise ArgumentError("V", "rows of norm <= sensitivity/2", "longer ones", "Bound the rows first.")
         return V
-
-
-def in_ball(row: Iterable[Fraction], radius: Fraction) -> list[Fraction]:
-    """Return the vector, scaled to a length of at most `radius` if it is longer, in rational arithmetic.
-
-    Example:
-        >>> in_ball([Fraction(3, 10), Fraction(4, 10)], Fraction(1, 2))
-        [Fraction(3, 10), Fraction(2, 5)]
-        >>> sum(v * v for v in in_ball([Fraction(1), Fraction(1)], Fraction(1))) <= 1
-        True
-    """
-    values = list(row)
-    square = sum((v * v for v in values), Fraction(0))
-    if square <= radius * radius:
-        return values
-    bits = max(128, 128 - 2 * (square.numerator.bit_length() - square.denominator.bit_length()))
-    length = Fraction(math.isqrt(square.numerator * (1 << 2 * bits) // square.denominator) + 1, 1 << bits)
-    return [v * radius / length for v in values]

@@ -24,7 +24,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_choice, check_epsilon
+from geomdp.core.errors import ArgumentError, check_choice, check_epsilon, describe
 from geomdp.local.finite import Dice
 from geomdp.local.learning.gaussian import GaussianVector, analytic_sigma, check_delta, classical_sigma
 from geomdp.local.learning.inputs import (
@@ -34,7 +34,6 @@ from geomdp.local.learning.inputs import (
     check_labels,
     check_points,
     check_positive,
-    check_vector,
     is_simulated,
 )
 from geomdp.local.learning.polynomial import Polynomial
@@ -66,7 +65,8 @@ class GradientMechanism(ABC):
         epsilon, delta: the budget that the noise is calibrated to.
 
     Raises:
-        ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100.
+        ArgumentError: unless ``polynomial`` is a Polynomial and ``epsilon`` a number with 10^-6 <= epsilon <=
+            100.
     """
 
     polynomial: Polynomial
@@ -74,6 +74,8 @@ class GradientMechanism(ABC):
     delta: Fraction
 
     def __post_init__(self) -> None:
+        if not isinstance(self.polynomial, Polynomial):
+            raise ArgumentError("polynomial", "a Polynomial", describe(self.polynomial))
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "delta", check_delta(self.delta))
 
@@ -362,10 +364,10 @@ def users_needed(mechanism: GradientMechanism, V: Points, w: Points, relative: f
         relative: the share.
 
     Raises:
-        ArgumentError: when the mean gradient is zero.
+        ArgumentError: when the mean gradient is zero, or ``w`` no vector of d numbers.
     """
-    V, w = bounded("V", check_points("V", V), False), np.asarray(w, dtype=float)
-    check_vector("w", np.append(w, 1.0), V.shape[1] + 1)
+    V = bounded("V", check_points("V", V), False)
+    w = check_points("w", [w], V.shape[1])[0]
     mean = (mechanism.polynomial(V @ w)[:, None] * V).mean(axis=0)
     signal = float(mean @ mean)
     if signal == 0:

@@ -20,7 +20,7 @@ _LARGEST = 1e100
 _SLACK = 1e-9  # rounding of a norm that is one on paper
 
 
-def check_rng(rng: object, purpose: str) -> np.random.Generator:
+def check_rng(rng: object, purpose: str, name: str = "rng") -> np.random.Generator:
     """Return a generator of simulated randomness; a missing one is refused, so that nothing is seeded twice.
 
     An integer or a SeedSequence seeds one stream for each purpose: data drawn with seed 3 and noise drawn
@@ -29,6 +29,7 @@ def check_rng(rng: object, purpose: str) -> np.random.Generator:
     Args:
         rng: a numpy Generator (used as it is), a SeedSequence, or an integer seed >= 0.
         purpose: what is drawn, e.g. "Duchi".
+        name: of the argument, for the error.
 
     Raises:
         ArgumentError: otherwise.
@@ -47,7 +48,7 @@ def check_rng(rng: object, purpose: str) -> np.random.Generator:
         )
     if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool) and rng >= 0:
         return np.random.default_rng(np.random.SeedSequence(int(rng), spawn_key=tuple(purpose.encode())))
-    raise ArgumentError("rng", "a numpy Generator or an integer seed >= 0", describe(rng))
+    raise ArgumentError(name, "a numpy Generator or an integer seed >= 0", describe(rng))
 
 
 def check_source(rng: object, sampler: object) -> None:
@@ -58,10 +59,18 @@ def check_source(rng: object, sampler: object) -> None:
     """
     if (rng is None) == (sampler is None):
         raise ArgumentError("rng", "given exactly when sampler is not", "given for both or neither")
-    if sampler is not None and not (
-        callable(getattr(sampler, "uniform", None)) and isinstance(getattr(sampler, "simulated", None), bool)
-    ):
-        raise ArgumentError("sampler", "a sampler such as SecureSampler()", describe(sampler))
+    if sampler is not None:
+        check_dice("sampler", sampler)
+
+
+def check_dice(name: str, dice: object) -> None:
+    """Check that dice are a sampler; a numpy Generator is none.
+
+    Raises:
+        ArgumentError: otherwise.
+    """
+    if not (callable(getattr(dice, "uniform", None)) and isinstance(getattr(dice, "simulated", None), bool)):
+        raise ArgumentError(name, "a sampler such as SecureSampler()", describe(dice))
 
 
 def is_simulated(sampler: Dice | None) -> bool:
@@ -119,17 +128,31 @@ def check_points(name: str, X: Any, d: int | None = None) -> Points:
         ArgumentError: on another shape, NaN, infinity or numbers whose squares might overflow; the message
             holds no coordinate.
     """
+    points = check_table(name, X, d)
+    if not (np.abs(points) < _LARGEST).all():
+        raise ArgumentError(name, "an array of finite numbers below 1e100", "one with NaN or larger ones")
+    return points
+
+
+def check_table(name: str, X: Any, d: int | None = None) -> Points:
+    """Return any floats as an array of shape (n, d), d >= 1: what is refused are public facts, no entries.
+
+    Raises:
+        ArgumentError: on another shape, or entries that are no floats.
+
+    Example:
+        >>> check_table("V", [[np.nan, np.inf]], 2).shape
+        (1, 2)
+    """
     try:
         if np.iscomplexobj(X):
             raise TypeError
         points = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ArgumentError(name, "an array of numbers of shape (n, d)", "one with other entries") from None
     if points.ndim != 2 or points.shape[1] < 1 or (d is not None and points.shape[1] != d):
         shape = "(n, d), d >= 1" if d is None else f"(n, {d})"
         raise ArgumentError(name, f"of shape {shape}", f"of shape {points.shape}")
-    if not (np.abs(points) < _LARGEST).all():
-        raise ArgumentError(name, "an array of finite numbers below 1e100", "one with NaN or larger ones")
     return points
 
 

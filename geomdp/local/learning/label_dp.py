@@ -7,7 +7,7 @@ point in any way that the users like, and is bounded by that of the least epsilo
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -78,21 +78,14 @@ def respond(
         >>> [round(rate, 3) for rate in answer.rates.tolist()]
         [0.378, 0.269, 0.119]
     """
-    if not hasattr(y, "__len__"):
-        raise ArgumentError("y", "a sequence of -1 and +1", describe(y))
-    n = len(y)
+    try:
+        n = len(y)
+    except TypeError:
+        raise ArgumentError("y", "a sequence of -1 and +1", describe(y)) from None
     labels = check_labels("y", y, n)
-    one = isinstance(epsilons, (str, Fraction)) or not isinstance(epsilons, Iterable)
-    wanted = [epsilons] * n if one else list(epsilons)
-    if not all(isinstance(epsilon, Hashable) for epsilon in wanted):
-        raise ArgumentError("epsilons", f"one number, or {n} of them", "others")
-    if len(wanted) != n:
-        raise ArgumentError("epsilons", f"one number, or {n} of them", f"{len(wanted)} numbers")
+    wanted = _budgets(epsilons, n)
     check_source(rng, sampler)
-    kernels: dict[Any, RandomisedResponse] = {}
-    for epsilon in wanted:
-        if epsilon not in kernels:
-            kernels[epsilon] = RandomisedResponse(odds(check_epsilon(epsilon)))
+    kernels = {epsilon: RandomisedResponse(odds(epsilon)) for epsilon in set(wanted)}
     rate = {e: float(1 / (1 + k.ratio)) for e, k in kernels.items()}
     loss = {e: k.loss([0, 1]) for e, k in kernels.items()}
     rates = np.array([rate[e] for e in wanted], dtype=float)
@@ -104,6 +97,22 @@ def respond(
     return PersonalLabels(
         (2 * np.array(bits, dtype=np.int8).reshape(n) - 1), rates, losses, is_simulated(sampler)
     )
+
+
+def _budgets(epsilons: Any, n: int) -> list[Fraction]:
+    """Return one budget for each of n users."""
+    if isinstance(epsilons, np.ndarray) and epsilons.ndim == 0:
+        epsilons = epsilons.item()
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
+        return [check_epsilon(epsilons)] * n
+    if isinstance(epsilons, (Set, Mapping, bytes, bytearray)):  # no order, or no numbers
+        raise ArgumentError("epsilons", f"one number, or {n} of them in order", describe(epsilons))
+    listed = list(epsilons)
+    if any(isinstance(epsilon, Iterable) and not isinstance(epsilon, str) for epsilon in listed):
+        raise ArgumentError("epsilons", f"one number, or {n} of them", "others")
+    if len(listed) != n:
+        raise ArgumentError("epsilons", f"one number, or {n} of them", f"{len(listed)} numbers")
+    return [check_epsilon(epsilon) for epsilon in listed]
 
 
 def flip_rate(epsilon: Fraction | int | float | str) -> float:

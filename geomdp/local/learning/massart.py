@@ -11,11 +11,12 @@ every iterate are candidates, and a validation set decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from geomdp.core.errors import ArgumentError, check_integer, describe
 from geomdp.local.learning.inputs import (
@@ -132,35 +133,23 @@ def learn_massart(
     labels = check_labels("y", y, len(points)).astype(float)
     if len(points) < 4:
         raise ArgumentError("X", "at least 4 rows", len(points))
-    if not 0 < validation < 1:
+    share = check_positive("validation", validation)
+    if share >= 1:
         raise ArgumentError("validation", "a share with 0 < validation < 1", validation)
     check_integer("updates", updates, 1)
     check_integer("keep", keep, 1)
     mass = None if weights is None else _mass(weights, len(points))
-    if not all(isinstance(setting, Sequence) for setting in (sigmas, steps)):
-        raise ArgumentError("sigmas", "a sequence of numbers, like steps", describe(sigmas))
-    grid = np.array(
-        [(check_positive("sigmas", s), check_positive("steps", b)) for s in sigmas for b in steps]
-    )
-    if not len(grid):
-        raise ArgumentError("sigmas", "at least one setting", "empty")
+    grid = _settings(sigmas, steps)
     w0 = np.eye(points.shape[1])[0] if start is None else unit(check_vector("start", start, points.shape[1]))
     generator = check_rng(rng, "batches")
     order = generator.permutation(len(points))
-    held = min(max(1, round(validation * len(points))), len(points) - 1)
+    held = min(max(1, round(share * len(points))), len(points) - 1)
     test, train = order[:held], order[held:]
-
-    W, kept = np.tile(w0, (len(grid), 1)), [w0[None, :]]
-    size = min(len(train), max(16, len(train) // updates))
+    kept = [w0[None, :]]
     marks = set(np.linspace(updates / keep, updates, keep).round().astype(int).tolist())
-    pool = train
-    for t in range(1, updates + 1):
-        if len(pool) < size:
-            pool = generator.permutation(train)
-        part, pool = pool[:size], pool[size:]
-        gradient = _gradients(W, points[part], labels[part], grid[:, 0], None if mass is None else mass[part])
-        W = W - grid[:, 1:] * gradient
-        W = W / np.linalg.norm(W, axis=1, keepdims=True)
+    records = points, labels, mass
+    walk = _descent(w0, grid, records, train, updates=updates, generator=generator)
+    for t, W in enumerate(walk, 1):
         if t in marks:
             kept.append(W)
         if progress is not None:
@@ -172,6 +161,39 @@ def learn_massart(
     place = best % (len(candidates) // 2) - 1
     sigma, step = (None, None) if place < 0 else grid[place % len(grid)].tolist()
     return MassartFit(candidates[best], float(errors[best]), sigma, step, len(candidates))
+
+
+def _settings(sigmas: Sequence[float], steps: Sequence[float]) -> Points:
+    """Return all pairs (sigma, step), checked."""
+    if not all(isinstance(setting, Sequence) for setting in (sigmas, steps)):
+        raise ArgumentError("sigmas", "a sequence of numbers, like steps", describe(sigmas))
+    pairs = [(check_positive("sigmas", s), check_positive("steps", b)) for s in sigmas for b in steps]
+    if not pairs:
+        raise ArgumentError("sigmas", "at least one setting", "empty")
+    return np.array(pairs)
+
+
+def _descent(
+    w: Points,
+    grid: Points,
+    records: tuple[Points, Points, Points | None],
+    train: NDArray[np.int64],
+    *,
+    updates: int,
+    generator: np.random.Generator,
+) -> Iterator[Points]:
+    """Yield the unit vectors of all settings after each update on a minibatch, shape (settings, d)."""
+    points, labels, mass = records
+    W, pool = np.tile(w, (len(grid), 1)), train
+    size = min(len(train), max(16, len(train) // updates))
+    for _ in range(updates):
+        if len(pool) < size:
+            pool = generator.permutation(train)
+        part, pool = pool[:size], pool[size:]
+        gradient = _gradients(W, points[part], labels[part], grid[:, 0], None if mass is None else mass[part])
+        W = W - grid[:, 1:] * gradient
+        W = W / np.linalg.norm(W, axis=1, keepdims=True)
+        yield W
 
 
 def validation_errors(W: Points, X: Points, y: Points, weights: Points | None = None) -> Points:

@@ -8,12 +8,13 @@ from statistics import NormalDist
 
 import numpy as np
 
-from geomdp.core.errors import ArgumentError, check_beta, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_beta, check_integer, describe
 from geomdp.local.finite import odds
 from geomdp.local.learning.inputs import check_positive
 from geomdp.local.learning.vectors import DuchiBall
 
 Number = Fraction | int | float | str
+_MOST = 10**9  # users of one vote; beyond, floats no longer tell neighbouring numbers apart
 
 
 def sphere_signal(d: int, length: float) -> float:
@@ -139,10 +140,11 @@ def users_for_mean(
 
 
 def one_bit_probability(n: int, epsilon: Number, length: float = 1.0) -> float:
-    """Return P[n randomised votes choose the side of mu], given the exact line of mu: an exact binomial tail.
+    """Return P[n randomised votes choose the side of mu], given the exact line of mu: a binomial tail.
 
     A vote agrees with probability 1/2 + (2 Phi(|mu|) - 1) tanh(epsilon/2)/2; d does not enter. A tie goes to
-    a fixed side, right in half the cases.
+    a fixed side, right in half the cases, so that an even number of votes is worth one vote less. For n = 2h
+    + 1 votes the tail is the incomplete beta function I_p(h + 1, h + 1).
 
     Raises:
         ArgumentError: unless ``n`` is an integer >= 1.
@@ -151,25 +153,44 @@ def one_bit_probability(n: int, epsilon: Number, length: float = 1.0) -> float:
         >>> one_bit_probability(30, 1) > 0.9
         True
     """
-    check_integer("n", n, 1)
-    r = float(odds(epsilon))
-    p = 0.5 + (2 * NormalDist().cdf(check_positive("length", length)) - 1) * (r - 1) / (r + 1) / 2
-    log = [
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-        + k * math.log(p) + (n - k) * math.log1p(-p)
-        for k in range(n + 1)
-    ]  # fmt: skip
-    tail = math.fsum(math.exp(v) for k, v in enumerate(log) if 2 * k > n)
-    return min(1.0, tail + (math.exp(log[n // 2]) / 2 if n % 2 == 0 else 0.0))
+    h = (check_integer("n", n, 1) - 1) // 2
+    return _tail(h, *_chances(epsilon, length))
+
+
+def _chances(epsilon: Number, length: float) -> tuple[float, float]:
+    """Return the probability that one vote agrees with the side, and its excess over 1/2."""
+    gain = odds(epsilon) - 1
+    excess = (2 * NormalDist().cdf(check_positive("length", length)) - 1) * float(gain / (gain + 2)) / 2
+    return 0.5 + excess, excess
+
+
+def _tail(h: int, p: float, excess: float) -> float:
+    """Return P(Bin(2h + 1, p) > h)."""
+    from scipy.special import betainc
+
+    return float(betainc(h + 1, h + 1, p)) if excess > 0 else 0.5
 
 
 def users_for_one_bit(epsilon: Number, length: float = 1.0, beta: Number = Fraction(1, 10)) -> int:
-    """Return the least odd n from which the vote is right with probability 1 - beta.
+    """Return the least odd n for which the vote is right with probability 1 - beta.
+
+    The probability grows with odd n, so that n is doubled and then bisected.
 
     Raises:
         ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
+        CapacityError: when 10^9 users do not suffice.
+
+    Example:
+        >>> users_for_one_bit(1), one_bit_probability(15, 1) < 0.9 <= one_bit_probability(17, 1)
+        (17, True)
     """
-    failure, n = float(check_beta(beta)), 1
-    while one_bit_probability(n, epsilon, length) < 1 - failure:
-        n += 2
-    return n
+    goal, chances = 1 - float(check_beta(beta)), _chances(epsilon, length)
+    low, high = -1, 0
+    while _tail(high, *chances) < goal:
+        low, high = high, 2 * high + 1
+        if high > _MOST // 2:
+            raise CapacityError("epsilon", f"such that {_MOST} users suffice", describe(epsilon))
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _tail(middle, *chances) < goal else (low, middle)
+    return 2 * high + 1

@@ -18,7 +18,16 @@ import numpy as np
 
 from geomdp.core.errors import ArgumentError, check_epsilon, check_integer
 from geomdp.local.finite import BitKernel, Dice, check_ratio, log_up, odds, ratio_of
-from geomdp.local.learning.inputs import Points, check_points, check_rng, floats, inner, unit_rows
+from geomdp.local.learning.balls import rows_in_ball
+from geomdp.local.learning.inputs import (
+    Points,
+    check_dice,
+    check_points,
+    check_rng,
+    floats,
+    inner,
+    unit_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -139,23 +148,26 @@ class DuchiBall:
         """Return one message per row of V whose bit is drawn exactly; with SecureSampler it counts.
 
         Args:
-            V: private vectors of norm <= 1, shape (n, d).
+            V: private vectors, shape (n, d); one that is longer than 1 is scaled to length 1.
             directions: public vectors of any length, one per user, drawn without a look at V. Privacy holds
                 for all of them; the mean is unbiased if they are uniform on the sphere.
             dice: a SecureSampler for a release, a SimSampler for a simulation.
 
         Raises:
-            ArgumentError: unless there is one direction for each private vector.
+            ArgumentError: on another shape, no sampler, or unless there is one direction for each private
+                vector: public facts. No row is refused, as that would tell about it.
 
-        Proof note. Each user answers one :class:`SideBit` and never again; the rest is a public function of
-        the bit and the direction. Conclusion: epsilon-DP for each user, floats notwithstanding.
+        Proof note. Precondition: none on the rows, as each is cut to the ball, a function of itself alone
+        (:func:`~geomdp.local.learning.balls.rows_in_ball`). Each user answers one :class:`SideBit` and never
+        again; the rest is a public function of the bit and the direction. Conclusion: epsilon-DP for each
+        user, floats notwithstanding.
         """
-        V, axes = self._checked(V), unit_rows(check_points("directions", directions, self.d))
-        if len(axes) != len(V):
-            raise ArgumentError("directions", f"of shape {V.shape}", f"of shape {axes.shape}")
-        bits = [
-            SideBit(z, self.ratio).sample(v, dice) for z, v in zip(axes.tolist(), V.tolist(), strict=True)
-        ]
+        check_dice("dice", dice)
+        rows = rows_in_ball("V", V, Fraction(1), self.d)
+        axes = unit_rows(check_points("directions", directions, self.d))
+        if len(axes) != len(rows):
+            raise ArgumentError("directions", f"of shape {(len(rows), self.d)}", f"of shape {axes.shape}")
+        bits = [SideBit(z, self.ratio).sample(v, dice) for z, v in zip(axes.tolist(), rows, strict=True)]
         return self.scale * (2.0 * np.array(bits, dtype=float).reshape(-1, 1) - 1.0) * axes
 
     def _checked(self, V: Points) -> Points:

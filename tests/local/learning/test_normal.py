@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from geomdp.core.errors import ArgumentError
 from geomdp.local.learning import normal
+from geomdp.local.learning.balls import in_ball
 from geomdp.local.learning.distributions import Mixture
 from geomdp.local.learning.estimates import group_estimates, logistic_estimate, mean_estimate
-from geomdp.local.learning.gaussian import GaussianVector, gaussian_delta, in_ball, normal_cdf
+from geomdp.local.learning.gaussian import GaussianVector, gaussian_delta, normal_cdf
 from geomdp.local.learning.gradients import JointCopies, OneCopy, PaperCopies
 from geomdp.local.learning.normal import DiceBits, rounded_normal, standard_normal
 from geomdp.local.learning.polynomial import logistic_polynomial
@@ -138,9 +139,31 @@ def test_messages_lie_on_the_public_lattice_around_their_rows():
     assert noise.release(np.zeros((0, 3)), SimSampler(0)).shape == (0, 3)
 
 
-@pytest.mark.parametrize("row", [[[0.9, 0.9]], [[math.nan, 0.0]], [[math.inf, 0.0]], [[1e300, 0.0]], [0.5]])
-def test_unbounded_rows_are_refused_before_a_draw(row):
-    """No bit is drawn for rows that are longer than the noise is made for, NaN or infinite."""
+@pytest.mark.parametrize(
+    ("row", "cut"),
+    [
+        ([0.9, 0.9], None),
+        ([math.nan, 0.25], [0.0, 0.25]),
+        ([math.inf, 0.0], [1.0, 0.0]),
+        ([-math.inf, math.nan], [-1.0, 0.0]),
+        ([1e300, 0.0], [1.0, 0.0]),
+        ([3.0, 4.0], None),
+    ],
+)
+def test_no_row_is_refused_and_a_long_one_is_cut_to_the_ball(row, cut):
+    """A release of any floats is, draw by draw, that of the row cut to the ball: a refusal would tell."""
+    noise = GaussianVector(3.0)
+    exact = in_ball(map(Fraction, cut or row), Fraction(1))
+    assert sum(v * v for v in exact) <= 1
+    drawn = noise.release([row], SimSampler(4)) / noise.step
+    source = DiceBits(SimSampler(4))
+    law = [rounded_normal(source, v, Fraction(3), Fraction(noise.step)) for v in exact]
+    assert drawn.tolist() == [law] or np.abs(drawn - [law]).max() <= 1  # 1.0 is cut to a rational below it
+
+
+@pytest.mark.parametrize("row", [[0.5], [[]], [["a", "b"]], [[1j, 0]], [[10**400, 0]], 0.5])
+def test_shapes_and_kinds_are_refused_before_a_draw(row):
+    """No bit is drawn for an array of another shape or of no floats: these are public facts."""
 
     class Silent(SimSampler):
         def uniform(self, bound):

@@ -185,7 +185,8 @@ def dichotomies(
 
     Args:
         domain: m points in Z^d, degenerate or not.
-        method: "walk" (circles with hashing) or "lp" (tree of sign vectors, one linear program each).
+        method: "walk" (circles with hashing) or "lp" (tree of sign vectors, one linear program each). Where
+            coordinates are too wide for floats, from about 2^20 on, either goes on in Python integers.
         generic: move the representatives inside their cells into linearly general position (a few more
             bits), as far as the cells allow: a face keeps its span, and a domain of rank r < d keeps
             representatives on r coordinates. On pointed domains no representative ever lies on a
@@ -223,19 +224,12 @@ def dichotomies(
     parts = counted_strata(domain)
     count = sum(size for _, size in parts)
     _check_size(domain, count, top, limit)
+    progress = _rising(progress)
+    find = _programs if method == "lp" else _walk
     result = None
-    if method == "lp":
-        from geomdp.geometry.tree import weights_by_tree
-
-        rng = np.random.default_rng(SPREAD_SEED) if generic else None
-        found = weights_by_tree(
-            domain.points, pointed=len(parts) == 1, rng=rng, progress=_part(progress, 0, 1)
-        )
-        result = _verified(domain, [(found, False)], count)
-    else:
-        for exact in (False, True):
-            if result is None:
-                result = _verified(domain, _walk(parts, generic, exact, progress), count)
+    for exact in (False, True):
+        if result is None:
+            result = _verified(domain, find(domain, parts, generic, exact, progress), count)
     if result is None:
         raise GeomdpError("The dichotomies found failed the check by count; please report this domain.")
     if progress is not None:
@@ -255,7 +249,7 @@ def _check_size(domain: Domain, count: int, top: int, limit: int | None) -> None
             "domain",
             f"one whose dichotomies fit in {MOST_BYTES / 1e9:.0f} GB",
             str(guess),
-            "Use fewer levels, or pass limit= to allow it.",
+            "Use fewer levels, or set a limit to allow it.",
         )
 
 
@@ -264,17 +258,38 @@ def _refuse(limit: int, got: str) -> None:
         "domain",
         f"one of at most {limit:,} dichotomies",
         got,
-        "Use fewer levels, or pass limit= to allow it; estimate(domain) gives count, memory and time.",
+        "Use fewer levels, or set a higher limit to allow it.",
     )
 
 
+def _programs(
+    domain: Domain,
+    parts: list[tuple[Stratum, int]],
+    generic: bool,
+    exact: bool,
+    progress: Callable[[float], None] | None,
+) -> list[tuple[NDArray[Any], bool]]:
+    """Return the representatives that a tree of sign vectors finds by programs in floats, or in integers."""
+    from geomdp.geometry.exact_tree import weights_by_exact_tree
+    from geomdp.geometry.tree import weights_by_tree
+
+    if exact:
+        _warn_if_slow(sum(size for _, size in parts))
+    grow = weights_by_exact_tree if exact else weights_by_tree
+    rng = np.random.default_rng(SPREAD_SEED) if generic else None
+    found = grow(domain.points, pointed=len(parts) == 1, rng=rng, progress=_part(progress, 0, 1))
+    return [] if found is None else [(found, False)]
+
+
 def _walk(
+    domain: Domain,
     parts: list[tuple[Stratum, int]],
     generic: bool,
     exact: bool,
     progress: Callable[[float], None] | None,
 ) -> list[tuple[NDArray[Any], bool]]:
     """Return the representatives of every stratum, in the domain's coordinates; True: stands for +-W."""
+    del domain
     pieces, done, count = [], 0, sum(size for _, size in parts)
     for stratum, size in parts:
         report = _part(progress, done / count, size / count)
@@ -294,6 +309,21 @@ def _part(
     return lambda fraction: progress(0.9 * (start + share * fraction))
 
 
+def _rising(progress: Callable[[float], None] | None) -> Callable[[float], None] | None:
+    """Return a progress callback that is silent while a second attempt repeats what was done."""
+    if progress is None:
+        return None
+    top = -1.0
+
+    def tell(fraction: float) -> None:
+        nonlocal top
+        if fraction >= top:
+            top = fraction
+            progress(fraction)
+
+    return tell
+
+
 def _inside(
     lines: Lines, count: int, generic: bool, exact: bool, progress: Callable[[float], None] | None
 ) -> tuple[NDArray[Any], bool]:
@@ -310,12 +340,16 @@ def _inside(
         found = half_chambers(rows, count, np.random.default_rng(HASH_SEED), progress)
         if found is not None and float(found[1].min()) > 0:
             return round_witnesses(*found, spread), True
+    _warn_if_slow(count)
+    return shorten_witnesses(rows, chambers_by_restriction(rows.tolist(), r, progress), spread), False
+
+
+def _warn_if_slow(count: int) -> None:
     if count > SLOW:
         warnings.warn(
             f"Coordinates this long are enumerated in Python integers: {count:,} cells will take a while.",
-            stacklevel=4,
+            stacklevel=5,
         )
-    return shorten_witnesses(rows, chambers_by_restriction(rows.tolist(), r, progress), spread), False
 
 
 def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: int) -> Dichotomies | None:
@@ -324,6 +358,8 @@ def _verified(domain: Domain, pieces: list[tuple[NDArray[Any], bool]], count: in
     A mirrored piece W stands for W followed by -W: one product labels both.
     """
     points, m = domain.points, domain.m
+    if not pieces:
+        return None
     weights = np.concatenate([part for W, mirrored in pieces for part in ((W, -W) if mirrored else (W,))])
     if len(weights) != count:
         return None

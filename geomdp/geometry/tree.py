@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import products
-from geomdp.core.errors import GeomdpError
 from geomdp.exact.linear import nullspace
 from geomdp.geometry.flats import column_basis
 from geomdp.geometry.rounding import round_witnesses
@@ -18,6 +17,9 @@ from geomdp.lp.highs import SignSystem, as_integers
 #: An optimum above this is taken for positive; a wrong guess is caught by the exact count or the recheck.
 TOLERANCE = 1e-9
 
+#: Coordinates from here on are not exact as floats.
+WIDEST = 2**53
+
 
 def weights_by_tree(
     points: NDArray[Any],
@@ -25,7 +27,7 @@ def weights_by_tree(
     pointed: bool,
     rng: np.random.Generator | None = None,
     progress: Callable[[float], None] | None = None,
-) -> NDArray[Any]:
+) -> NDArray[Any] | None:
     """Return an integer w for every labelling x -> +1 iff <w, x> >= 0 that the programs find realisable.
 
     Point by point a realisable prefix is extended by both labels. The label that the prefix's own
@@ -39,7 +41,7 @@ def weights_by_tree(
         progress: called with the fraction done.
 
     Returns:
-        (N, d) integers.
+        (N, d) integers; None when coordinates are too wide for floats, or a witness fails its check.
 
     Example:
         >>> len(weights_by_tree(np.array([[1, 0], [-1, 0]]), pointed=False))
@@ -49,9 +51,18 @@ def weights_by_tree(
     d = points.shape[1]
     if not len(rows):
         return np.zeros((1, d), dtype=np.int64)
+    if max(abs(int(rows.max())), abs(int(rows.min()))) >= WIDEST:
+        return None
     tree = _Tree(rows, pointed, rng, progress)
-    tree.grow(0, np.zeros(d), 1.0)
+    try:
+        tree.grow(0, np.zeros(d), 1.0)
+    except _WitnessError:
+        return None
     return np.array(tree.found, dtype=np.int64 if tree.narrow else object)
+
+
+class _WitnessError(Exception):
+    """A program's witness does not give the labels that it was made for."""
 
 
 class _Tree:
@@ -109,7 +120,7 @@ class _Tree:
         else:
             weights = self._on_a_face()
         if not bool(((products(self.rows, weights) >= 0) == (self.signs > 0)).all()):
-            raise GeomdpError("A linear program's witness failed its check in integers; use method='walk'.")
+            raise _WitnessError
         self.narrow = self.narrow and weights.dtype != object
         self.found.append([int(x) for x in weights])
 

@@ -61,19 +61,8 @@ def replay(
     at_token, at_lemma, at_leaf, at_set, at_entry = 0, 0, 0, 0, 0
     for facet in range(d):
         for sign in (1, -1):
-            k, wrong = 0, 0
-            for i in range(m):
-                reach = E[i]
-                for j in range(d):
-                    if j != facet:
-                        reach += abs(Y[i, j]) * ONE
-                middle = sign * Y[i, facet] * ONE - strict[i]
-                if middle + reach < 0:
-                    wrong += W[i]
-                elif middle - reach < 0:
-                    idx[k], low[k], high[k] = i, middle - reach, middle + reach
-                    k += 1
-            off[0], cnt[0], cost[0], stage[0] = 0, k, wrong, 0
+            off[0], stage[0] = 0, 0
+            cnt[0], cost[0] = whole_facet(facet, sign, (Y, E, strict, W), idx, low, high)
             for j in range(d):
                 ext[0, j] = 0 if j == facet else ONE
             level = 0
@@ -156,15 +145,8 @@ def replay(
                             return 12, at_token
                         if lemma_bound[c] < need:
                             return 14, at_token
-                        for p in range(first, first + n):
-                            where[idx[p]] = 1
-                        outside = False
-                        for e in range(lemma_start[c], lemma_start[c + 1]):
-                            if lemma_rows[e] < 0 or where[lemma_rows[e]] == 0:
-                                outside = True
-                        for p in range(first, first + n):
-                            where[idx[p]] = 0
-                        if outside:
+                        cites = lemma_rows[lemma_start[c] : lemma_start[c + 1]]
+                        if not all_open(cites, idx[first : first + n], where):
                             return 13, at_token
                     else:
                         axis = token - 4
@@ -207,6 +189,41 @@ def replay(
 
 
 @njit(cache=True, nogil=True)
+def whole_facet(
+    facet: int, sign: int, rows: tuple[Any, ...], idx: NDArray[Any], low: NDArray[Any], high: NDArray[Any]
+) -> tuple[int, int]:
+    """Write the rows that are open on a whole facet; return (how many, weight of the wrong ones)."""
+    Y, E, strict, W = rows
+    k, wrong = 0, 0
+    for i in range(Y.shape[0]):
+        reach = E[i]
+        for j in range(Y.shape[1]):
+            if j != facet:
+                reach += abs(Y[i, j]) * ONE
+        middle = sign * Y[i, facet] * ONE - strict[i]
+        if middle + reach < 0:
+            wrong += W[i]
+        elif middle - reach < 0:
+            idx[k], low[k], high[k] = i, middle - reach, middle + reach
+            k += 1
+    return k, wrong
+
+
+@njit(cache=True, nogil=True)
+def all_open(cites: NDArray[Any], index: NDArray[Any], where: NDArray[Any]) -> bool:
+    """Return whether all cited rows are open in a box; ``where`` is scratch, zero before and after."""
+    for p in range(index.shape[0]):
+        where[index[p]] = 1
+    inside = True
+    for e in range(cites.shape[0]):
+        if cites[e] < 0 or where[cites[e]] == 0:
+            inside = False
+    for p in range(index.shape[0]):
+        where[index[p]] = 0
+    return inside
+
+
+@njit(cache=True, nogil=True)
 def wrong_of(shift: int, column: NDArray[Any], W: NDArray[Any], rows: tuple[Any, Any, Any]) -> int:
     """Return the weight of the open rows of a box that are wrong in one half of it.
 
@@ -225,7 +242,10 @@ def wrong_of(shift: int, column: NDArray[Any], W: NDArray[Any], rows: tuple[Any,
 def halve(
     shift: int, column: NDArray[Any], W: NDArray[Any], rows: tuple[Any, Any, Any], out: tuple[Any, Any, Any]
 ) -> tuple[int, Any]:
-    """Do the same and write the rows that stay open; return (weight of the wrong ones, how many are open)."""
+    """Write the open rows of one half of a box, with their bounds moved by a shift of the centre.
+
+    Returns (weight of the rows that become wrong, how many stay open).
+    """
     index, low, high = rows
     index_out, low_out, high_out = out
     wrong, k = 0, np.uint64(0)

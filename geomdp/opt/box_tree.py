@@ -56,14 +56,20 @@ class Workshop:
     Attributes:
         rows: all the rows.
         lemmas: proved lemmas, in order.
-        heartbeat: called about ten times a second with the fraction of the main tree that is done; it may
-            raise :class:`StoppedError`.
+        heartbeat: called whenever the compiled search of a tree returns, ten times a second or more often,
+            with the fraction of the tree that is done, or None in a tree about some rows only. It may raise
+            :class:`StoppedError`.
     """
 
     rows: Rows
     lemmas: list[Lemma] = field(default_factory=list)
-    heartbeat: Callable[[float], None] | None = None
+    heartbeat: Callable[[float | None], None] | None = None
     known: dict[bytes, tuple[int, int, NDArray[Any] | None]] = field(default_factory=dict)
+
+    def beat(self, fraction: float | None) -> None:
+        """Call the heartbeat, if there is one."""
+        if self.heartbeat is not None:
+            self.heartbeat(fraction)
 
     def add(self, lemma: Lemma) -> int:
         """Append a lemma and return its number."""
@@ -261,21 +267,16 @@ class BoxTree:
                 *self.stack.all, ctrl, *self.buffers, *self.scratch,
             )  # fmt: skip
             status = int(ctrl[k.STATUS])
-            if status == k.DONE:
-                return True
             if status == k.FULL:
                 self._flush()
-            elif status == k.SLICE:
-                if self.workshop.heartbeat is not None:
-                    self.workshop.heartbeat(self.fraction())
-            elif status == k.FOUND:
-                if not self._found():
-                    return False
-            elif status == k.ASK:
-                if not self._ask():
-                    return False
-            else:
+            elif (status == k.FOUND and not self._found()) or (status == k.ASK and not self._ask()):
+                return False
+            elif status == k.STUCK:
                 self._narrow()
+            # Whatever it returned for: a search that keeps filling its buffers never uses up a slice.
+            self.workshop.beat(self.fraction() if self.index is None else None)
+            if status == k.DONE:
+                return True
 
     def _found(self) -> bool:
         from geomdp.opt import _box_kernels as k
@@ -450,6 +451,9 @@ def prove_subset(  # noqa: PLR0911 (each way to end has its own triple)
     Returns:
         (number of the lemma, its bound, None), or, without a proof, (-1, cost of w, w) with a w that costs
         less than ``need``, or (-1, -1, None) when neither was found.
+
+    Raises:
+        StoppedError: when the heartbeat stops it, so that nothing is remembered as out of reach that is not.
     """
     rows = workshop.rows.subset(index)
     dropped, kernel = kernel_of(rows.Z)
@@ -475,6 +479,7 @@ def prove_subset(  # noqa: PLR0911 (each way to end has its own triple)
     try:
         complete = tree.run()
     except StoppedError:
+        workshop.beat(None)  # raises again when the time is over; else the rows are out of the tree's reach
         return -1, -1, None
     if not complete:
         w = np.array(best[-1], dtype=object)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from geomdp.opt.box_tree import StoppedError
 from geomdp.opt.certificate import BRANCH, CLOSED, PACKED, Lemma
 from geomdp.opt.consistency import consistent
-from geomdp.opt.hitting_set import Packing, pack_rows, subsets_lemma
+from geomdp.opt.hitting_set import Packing, denominator_of, pack_rows, subsets_lemma
 from geomdp.opt.subsystems import Pool, Subsystem
 
 #: What a fractional cover may differ from a whole one.
@@ -67,13 +67,11 @@ class BranchTree:
         self, pool: Pool, stop: Callable[[], bool], beat: Callable[[int, int], None] | None = None
     ) -> None:
         self.pool, self.stop, self.beat = pool, stop, beat
-        W, state = pool.rows.W, np.zeros(pool.rows.m, dtype=np.int64)
-        self.root = self.first = Node(state, 0)
-        for row in np.flatnonzero(self.target <= W).tolist():
-            state[row] = 1
-            below, wrong = Node(state, 0), Node(state, int(W[row]))
-            self.first.row, self.first.right, self.first.wrong = row, below, wrong
-            self.first = below
+        self.root = self.first = Node(np.zeros(pool.rows.m, dtype=np.int64), 0)
+        for row in np.flatnonzero(self.target <= pool.rows.W).tolist():
+            self.first.wrong = self._child(self.first, row, -1)
+            self.first.right = self._child(self.first, row, 1)
+            self.first.row, self.first = row, self.first.right
         self.numbers: list[int] = []
         self.cover = np.zeros(pool.rows.m)
         self.nodes = 0
@@ -215,4 +213,4 @@ class BranchTree:
                 waiting += [node.wrong, node.right]
             else:
                 raise AssertionError("a case that is open does not prove the bound")
-        return subsets_lemma(self.pool.sets, bound, nodes, rows)
+        return subsets_lemma(self.pool.sets, bound, nodes, rows, denominator_of(self.pool.rows.W))

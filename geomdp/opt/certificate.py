@@ -10,11 +10,9 @@ them is a salted hash, by which nobody can link two certificates or look records
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import io
 import json
-import zlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,10 @@ from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace, Threshold
 from geomdp.core.errors import CertificateError
+from geomdp.opt.codec import Allowance, from_npz, packed, raw_of, restored, unpacked
 
 FORMAT = "geomdp-opt-certificate"
 VERSION = 1
-
-#: Largest size of a decompressed array, in bytes.
-MAX_BYTES = 2**31
 
 #: Tokens of a box tree, in preorder: the box has cost enough, is closed by infeasible subsets, by a sweep of
 #: the plane that its rows span, by an earlier lemma, or is cut along axis token - SPLIT.
@@ -158,22 +154,28 @@ class Certificate:
         Raises:
             CertificateError: when the format or its version is another one, or the lemmas are no list.
         """
+        return cls._of(document, None)
+
+    @classmethod
+    def _of(cls, document: Any, stored: dict[str, NDArray[Any]] | None) -> Certificate:
+        """Return the certificate of a document whose arrays are inside, or in ``stored``."""
         fields = _object(document, "the document")
         if fields.get("format") != FORMAT:
             raise CertificateError(f"Certificate: its format is not '{FORMAT}'.")
-        if fields.get("version") != VERSION:
+        if type(fields.get("version")) is not int or fields["version"] != VERSION:
             raise CertificateError(f"Certificate: only version {VERSION} is understood here.")
         lemmas = fields.get("lemmas")
         if not isinstance(lemmas, list):
             raise CertificateError("Certificate: 'lemmas' is not a list.")
+        allowance = Allowance()
         return cls(
             _integer(fields.get("lower"), "lower"),
             _integer(fields.get("upper"), "upper"),
             _integer(fields.get("n"), "n"),
             _witness(_object(fields.get("witness"), "'witness'")),
-            tuple(_lemma_from_dict(entry, at) for at, entry in enumerate(lemmas)),
-            _hexadecimal(fields.get("salt"), "salt"),
-            _hexadecimal(fields.get("digest"), "digest"),
+            tuple(_lemma_from_dict(entry, at, allowance, stored) for at, entry in enumerate(lemmas)),
+            hexadecimal(fields.get("salt"), "salt"),
+            hexadecimal(fields.get("digest"), "digest"),
         )
 
     def save(self, path: str | Path) -> None:
@@ -187,9 +189,9 @@ class Certificate:
         for t, lemma in enumerate(self.lemmas):
             entry = document["lemmas"][t]
             for name in entry["arrays"]:
-                arrays[f"{t}.{name}"] = _raw(lemma.arrays[name], ARRAYS[lemma.kind][name])
+                arrays[f"{t}.{name}"] = raw_of(lemma.arrays[name], ARRAYS[lemma.kind][name])
             if lemma.rows is not None:
-                arrays[f"{t}.rows"] = _raw(lemma.rows, "<i4")
+                arrays[f"{t}.rows"] = raw_of(lemma.rows, "<i4")
                 entry["rows"] = []
             entry["arrays"] = {name: [] for name in entry["arrays"]}
         header = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
@@ -208,7 +210,7 @@ class Certificate:
         except OSError:
             raise CertificateError("Certificate: the file cannot be read.") from None
         if raw[:2] == b"PK":
-            return _from_npz(cls, raw)
+            return cls._of(*from_npz(raw))
         try:
             text = raw.decode()
         except UnicodeDecodeError:
@@ -239,79 +241,20 @@ def commitment(
     return digest.hexdigest()
 
 
-def _raw(array: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Return an array as stored: "big" ones as int64 where they fit, else as decimal text."""
-    if dtype != "big":
-        return np.ascontiguousarray(array, dtype=dtype)
-    if array.dtype == object:
-        top = max((abs(int(v)) for v in array.flat), default=0)
-        if top >= 2**63:
-            text = " ".join(str(int(v)) for v in array.flat)
-            body = f"{' '.join(map(str, array.shape))}\n{text}"
-            return np.frombuffer(body.encode(), dtype=np.uint8)
-    top = 0 if array.size == 0 else max(abs(int(array.max())), abs(int(array.min())))
-    narrow = next(t for t, bits in (("<i1", 7), ("<i2", 15), ("<i4", 31), ("<i8", 63)) if top < 2**bits)
-    return np.ascontiguousarray(array.astype(narrow))
-
-
-def _restore(raw: NDArray[Any], dtype: str, where: str) -> NDArray[Any]:
-    if dtype != "big":
-        if raw.dtype != np.dtype(dtype) or raw.ndim != 1:
-            raise CertificateError(f"{where}: an array of type {dtype} with one axis was expected.")
-        return raw if dtype == "|u1" else raw.astype(np.int64)
-    if raw.dtype.kind == "i":
-        return raw.astype(np.int64)
-    try:
-        shape_text, _, body = bytes(raw.tobytes()).decode("ascii").partition("\n")
-        shape = tuple(int(v) for v in shape_text.split())
-        values = [int(v) for v in body.split()]
-        wide = np.empty(len(values), dtype=object)
-        wide[:] = values
-        return wide.reshape(shape)
-    except (ValueError, UnicodeDecodeError):
-        raise CertificateError(f"{where}: its integers cannot be read.") from None
-
-
-def _pack(raw: NDArray[Any]) -> dict[str, Any]:
-    body = base64.b64encode(zlib.compress(raw.tobytes(), 9)).decode()
-    return {"type": raw.dtype.str, "shape": list(raw.shape), "data": body}
-
-
-def _unpack(value: Any, where: str) -> NDArray[Any]:
-    fields = _object(value, where)
-    kind, shape, data = fields.get("type"), fields.get("shape"), fields.get("data")
-    allowed = ("|u1", "<i1", "|i1", "<i2", "<i4", "<i8")
-    if kind not in allowed or not isinstance(shape, list) or not isinstance(data, str):
-        raise CertificateError(f"{where}: not an array of integers.")
-    sizes = [_integer(v, f"{where}: shape") for v in shape]
-    dtype = np.dtype(kind)
-    expected = dtype.itemsize
-    for size in sizes:
-        expected *= size
-    if len(sizes) > 2 or min(sizes, default=0) < 0 or expected > MAX_BYTES:
-        raise CertificateError(f"{where}: its shape is out of range.")
-    try:
-        unzip = zlib.decompressobj()
-        body = unzip.decompress(base64.b64decode(data, validate=True), expected + 1)
-    except (ValueError, zlib.error):
-        raise CertificateError(f"{where}: its data are damaged.") from None
-    if len(body) != expected:
-        raise CertificateError(f"{where}: its data do not have the length of its shape.")
-    return np.frombuffer(body, dtype=dtype).reshape(sizes)
-
-
 def _lemma_to_dict(lemma: Lemma) -> dict[str, Any]:
     return {
         "kind": lemma.kind,
         "bound": lemma.bound,
-        "rows": None if lemma.rows is None else _pack(_raw(lemma.rows, "<i4")),
+        "rows": None if lemma.rows is None else packed(raw_of(lemma.rows, "<i4")),
         "arrays": {
-            name: _pack(_raw(lemma.arrays[name], dtype)) for name, dtype in ARRAYS[lemma.kind].items()
+            name: packed(raw_of(lemma.arrays[name], dtype)) for name, dtype in ARRAYS[lemma.kind].items()
         },
     }
 
 
-def _lemma_from_dict(value: Any, at: int, stored: Any = None) -> Lemma:
+def _lemma_from_dict(
+    value: Any, at: int, allowance: Allowance, stored: dict[str, NDArray[Any]] | None
+) -> Lemma:
     where = f"Lemma {at}"
     fields = _object(value, where)
     kind, given, rows = fields.get("kind"), _object(fields.get("arrays"), where), fields.get("rows")
@@ -323,31 +266,17 @@ def _lemma_from_dict(value: Any, at: int, stored: Any = None) -> Lemma:
     def read(name: str, entry: Any, dtype: str) -> NDArray[Any]:
         place = f"{where}: '{name}'"
         if stored is None:
-            return _restore(_unpack(entry, place), dtype, place)
+            return restored(unpacked(entry, place, allowance), dtype, place)
         if f"{at}.{name}" not in stored:
             raise CertificateError(f"{place} is missing.")
-        return _restore(stored[f"{at}.{name}"], dtype, place)
+        return restored(stored[f"{at}.{name}"], dtype, place)
 
     arrays = {name: read(name, given[name], dtype) for name, dtype in ARRAYS[kind].items()}
     index = None if rows is None else read("rows", rows, "<i4")
-    return Lemma(kind, _integer(fields.get("bound"), f"{where}: bound"), index, arrays)
-
-
-def _from_npz(cls: type[Certificate], raw: bytes) -> Certificate:
-    try:
-        with np.load(io.BytesIO(raw), allow_pickle=False) as archive:
-            stored = {name: archive[name] for name in archive.files}
-        document = json.loads(stored.pop("header").tobytes().decode())
-    except Exception:  # zip, header and decoder all have errors of their own
-        raise CertificateError("Certificate: the npz file is damaged.") from None
-    fields = _object(document, "the document")
-    lemmas = fields.get("lemmas")
-    parsed = [
-        _lemma_from_dict(entry, at, stored)
-        for at, entry in enumerate(lemmas if isinstance(lemmas, list) else [])
-    ]
-    bare = cls.from_dict({**fields, "lemmas": []})
-    return cls(bare.lower, bare.upper, bare.n, bare.classifier, tuple(parsed), bare.salt, bare.digest)
+    bound = _integer(fields.get("bound"), f"{where}: bound")
+    if bound < 0:
+        raise CertificateError(f"{where}: its bound is below 0.")
+    return Lemma(kind, bound, index, arrays)
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:
@@ -362,18 +291,34 @@ def _integer(value: Any, where: str) -> int:
     return value
 
 
-def _hexadecimal(value: Any, where: str) -> str:
+def hexadecimal(value: Any, where: str) -> str:
+    """Return a text of 64 hexadecimal digits.
+
+    Raises:
+        CertificateError: when the value is another one.
+
+    Example:
+        >>> hexadecimal("0f" * 32, "salt") == "0f" * 32
+        True
+    """
     if not isinstance(value, str) or len(value) != 64 or set(value) - set("0123456789abcdef"):
         raise CertificateError(f"Certificate: {where} is not 64 hexadecimal digits.")
     return value
 
 
 def _witness(value: dict[str, Any]) -> Halfspace | Threshold:
-    try:
-        if set(value) == {"threshold"}:
-            return Threshold(int(value["threshold"]))
-        if set(value) == {"weights"} and isinstance(value["weights"], list):
-            return Halfspace(tuple(int(w) for w in value["weights"]))
-    except (TypeError, ValueError):
-        pass
+    if set(value) == {"threshold"}:
+        return Threshold(_whole(value["threshold"]))
+    if set(value) == {"weights"} and isinstance(value["weights"], list):
+        return Halfspace(tuple(_whole(w) for w in value["weights"]))
     raise CertificateError("Certificate: 'witness' is neither a threshold nor a list of weights.")
+
+
+def _whole(value: Any) -> int:
+    """Return an integer of a witness, which is written as text because it may be long."""
+    if isinstance(value, str):
+        try:
+            return int(value if re.fullmatch(r"-?[0-9]+", value) else "")
+        except ValueError:  # another text, or more digits than Python reads
+            pass
+    return _integer(value, "an entry of 'witness'")

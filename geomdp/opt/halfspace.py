@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ MAX_WEIGHT = 2**61
 
 #: Points from which least_mistakes leaves the sweeps for the certified methods.
 BOX_ROWS = 100
+
+#: Seconds above which a time limit is none.
+FOREVER = 10**9
 
 #: Work that is not begun without a time limit, in seconds of one thread (estimated).
 MAX_SECONDS = 3600.0
@@ -59,7 +63,7 @@ def opt_halfspace(
     Args:
         *samples: one or more samples on one domain.
         time_limit: seconds after which the search stops with a certain interval [lower, upper]; at 0 only
-            the rows are formed. Ctrl-C stops it likewise.
+            the rows are formed. Ctrl-C stops it likewise. More than 10^9 seconds are no limit.
         method: "auto"; "plane", "boxes" or "branch" to insist on one of the three; or one of two exhaustive
             methods for cross-checks: "sweep" (around every face of codimension 2) and "dichotomies" (every
             labelling of the occupied points), whose value is then certified by the others.
@@ -72,7 +76,7 @@ def opt_halfspace(
         high rank, can leave an interval.
 
     Raises:
-        ArgumentError: when there is no sample, or the domains differ.
+        ArgumentError: when there is no sample, the domains differ, or ``time_limit`` is no number >= 0.
         CapacityError: when an exhaustive method would take more than about an hour without a time limit.
 
     Source: the joint optimum of Section 1 of the paper; the algorithms and proofs are ours.
@@ -87,9 +91,7 @@ def opt_halfspace(
     """
     started = time.perf_counter()
     check_choice("method", method, METHODS)
-    numeric = isinstance(time_limit, (int, float)) and not isinstance(time_limit, bool)
-    if time_limit is not None and not (numeric and time_limit >= 0):
-        raise ArgumentError("time_limit", "None or a number of seconds >= 0", describe(time_limit))
+    time_limit = seconds_of(time_limit)
     sample = pool(*samples)
     arrays = sample.points, sample.positives, sample.negatives
     start, name = None, method
@@ -109,6 +111,24 @@ def opt_halfspace(
     name = method if start is not None and method != "auto" else solved.method
     result = recounted(sample, (solved.lower, solved.upper), found, name, started)
     return replace(result, certificate=solved.certificate, reason=solved.reason)
+
+
+def seconds_of(time_limit: object) -> float | None:
+    """Return a time limit in seconds, None where it is none: None, or more than :data:`FOREVER`.
+
+    Raises:
+        ArgumentError: unless it is None or a number >= 0 (of Python's or numpy's).
+
+    Example:
+        >>> seconds_of(np.int64(3)), seconds_of(10**400), seconds_of(None)
+        (3.0, None, None)
+    """
+    if time_limit is None:
+        return None
+    seconds: Any = time_limit
+    if isinstance(time_limit, bool) or not isinstance(time_limit, Real) or not seconds >= 0:
+        raise ArgumentError("time_limit", "None or a number of seconds >= 0", describe(time_limit))
+    return None if seconds > FOREVER else float(seconds)
 
 
 def least_mistakes(

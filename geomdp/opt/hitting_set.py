@@ -19,8 +19,11 @@ from geomdp.opt.certificate import PACKED, Lemma
 from geomdp.opt.elastic import offer_snapped
 from geomdp.opt.subsystems import Pool, Subsystem, derive
 
-#: Common denominator of the weights of a packing.
+#: Largest common denominator of the weights of a packing.
 DENOMINATOR = 2**20
+
+#: What the weights of a packing stay below, so that int64 holds them.
+MOST_WEIGHT = 2**62
 
 #: Whole covers tried for a better w, with few columns and with many.
 MOST_COVERS, WIDE_COVERS = 200, 10
@@ -38,6 +41,19 @@ class Packing:
     weights: tuple[int, ...]
 
 
+def denominator_of(W: NDArray[np.int64]) -> int:
+    """Return the common denominator of packings over rows of weights W, a power of two.
+
+    A set weighs at most a row's weight times the denominator, which stays below :data:`MOST_WEIGHT`.
+
+    Example:
+        >>> denominator_of(np.array([1, 5])) == 2**20, denominator_of(np.array([2**53])) == 2**8
+        (True, True)
+    """
+    spare = MOST_WEIGHT.bit_length() - 1 - int(W.max(initial=1)).bit_length()
+    return min(DENOMINATOR, 1 << max(spare, 0))
+
+
 def exact_packing(
     pool: Pool, numbers: list[int], mu: NDArray[np.float64], state: NDArray[np.int64]
 ) -> Packing:
@@ -45,28 +61,28 @@ def exact_packing(
 
     Where a load is still too large the weights of its row's sets are scaled down.
     """
-    W = pool.rows.W
-    chosen = [(k, int(v * DENOMINATOR)) for k, v in zip(numbers, mu, strict=True) if v * DENOMINATOR >= 1]
+    W, unit = pool.rows.W, denominator_of(pool.rows.W)
+    chosen = [(k, int(v * unit)) for k, v in zip(numbers, mu, strict=True) if v * unit >= 1]
     for _ in range(20):
         load: dict[int, int] = {}
         for k, weight in chosen:
             for i in pool.sets[k].rows:
                 if state[i] == 0:
                     load[i] = load.get(i, 0) + weight
-        over = {i: v for i, v in load.items() if v > int(W[i]) * DENOMINATOR}
+        over = {i: v for i, v in load.items() if v > int(W[i]) * unit}
         if not over:
             break
         slack: dict[int, int] = {}
         for k, weight in chosen:
             for i in pool.sets[k].rows:
                 if i in over:
-                    allowed = weight * int(W[i]) * DENOMINATOR // over[i]
+                    allowed = weight * int(W[i]) * unit // over[i]
                     slack[k] = min(slack.get(k, weight), allowed)
         chosen = [(k, slack.get(k, weight)) for k, weight in chosen if slack.get(k, weight) > 0]
     else:
         chosen = []
     total = sum(weight for _, weight in chosen)
-    return Packing(-(-total // DENOMINATOR), tuple(k for k, _ in chosen), tuple(v for _, v in chosen))
+    return Packing(-(-total // unit), tuple(k for k, _ in chosen), tuple(v for _, v in chosen))
 
 
 def pack_rows(
@@ -127,7 +143,11 @@ def pack_rows(
 
 
 def subsets_lemma(
-    pool: Sequence[Subsystem], bound: int, nodes: list[tuple[int, Packing | None]], branch_rows: list[int]
+    pool: Sequence[Subsystem],
+    bound: int,
+    nodes: list[tuple[int, Packing | None]],
+    branch_rows: list[int],
+    denominator: int = DENOMINATOR,
 ) -> Lemma:
     """Return the lemma of a tree given by its nodes in preorder.
 
@@ -136,6 +156,7 @@ def subsets_lemma(
         bound: what the tree proves.
         nodes: (CLOSED, PACKED or BRANCH, packing of a packed node).
         branch_rows: the rows decided, in the order of their nodes.
+        denominator: of the weights of the packings, see :func:`denominator_of`.
     """
     sets: list[Subsystem] = []
     counts: list[int] = []
@@ -152,7 +173,7 @@ def subsets_lemma(
         "nodes": np.array([kind for kind, _ in nodes], dtype=np.uint8),
         "branch_row": np.array(branch_rows, dtype=np.int64),
         "leaf_sets": np.array(counts, dtype=np.int64),
-        "denominator": np.array([DENOMINATOR], dtype=np.int64),
+        "denominator": np.array([denominator], dtype=np.int64),
         "set_weight": np.array(weights, dtype=np.int64),
         "set_size": np.array([len(s.rows) for s in sets], dtype=np.int64),
         "set_row": np.array([i for s in sets for i in s.rows], dtype=np.int64),

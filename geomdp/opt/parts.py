@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from geomdp.opt.certificate import PACKED, Lemma
-from geomdp.opt.hitting_set import DENOMINATOR, Packing, pack_rows, subsets_lemma
+from geomdp.opt.hitting_set import Packing, denominator_of, pack_rows, subsets_lemma
 from geomdp.opt.incumbent import Incumbent
 from geomdp.opt.rows import Rows
 from geomdp.opt.subsystems import Pool, Subsystem
@@ -45,7 +45,7 @@ def pack_parts(
     order = np.random.default_rng(seed).permutation(rows.m)
     sets: list[Subsystem] = []
     weights: list[int] = []
-    kept = 0
+    kept, unit = 0, denominator_of(rows.W)
     for first in range(0, rows.m, size):
         if stop():
             break
@@ -53,20 +53,22 @@ def pack_parts(
         pool, packing = _packed(rows.subset(index), stop, covers)
         incumbent.offer(pool.incumbent.weights)
         if packing is not None:
-            weights += packing.weights
-            for found in (pool.sets[k] for k in packing.numbers):
-                sets.append(Subsystem(tuple(int(index[i]) for i in found.rows), found.multipliers))
-        bound = -(-sum(weights) // DENOMINATOR)
+            for number, weight in zip(packing.numbers, packing.weights, strict=True):
+                whole, found = weight * unit // denominator_of(pool.rows.W), pool.sets[number]
+                if whole:
+                    weights.append(whole)
+                    sets.append(Subsystem(tuple(int(index[i]) for i in found.rows), found.multipliers))
+        bound = -(-sum(weights) // unit)
         if 10 * bound > 11 * kept:
-            yield _lemma(sets, weights)
+            yield _lemma(sets, weights, unit)
             kept = bound
-    if -(-sum(weights) // DENOMINATOR) > kept:
-        yield _lemma(sets, weights)
+    if -(-sum(weights) // unit) > kept:
+        yield _lemma(sets, weights, unit)
 
 
-def _lemma(sets: list[Subsystem], weights: list[int]) -> Lemma:
-    whole = Packing(-(-sum(weights) // DENOMINATOR), tuple(range(len(sets))), tuple(weights))
-    return subsets_lemma(sets, whole.bound, [(PACKED, whole)], [])
+def _lemma(sets: list[Subsystem], weights: list[int], unit: int) -> Lemma:
+    whole = Packing(-(-sum(weights) // unit), tuple(range(len(sets))), tuple(weights))
+    return subsets_lemma(sets, whole.bound, [(PACKED, whole)], [], unit)
 
 
 def _packed(part: Rows, stop: Callable[[], bool], covers: int) -> tuple[Pool, Packing | None]:

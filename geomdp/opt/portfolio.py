@@ -57,7 +57,10 @@ ELASTIC_RANK = 7
 #: Seconds after which intermediate lower bounds are proved beside the main tree.
 LADDER_AFTER = 1.0
 
-#: The interval in seconds at which Progress is told.
+#: Seconds between two calls of Progress in a tree of boxes.
+TELL_AFTER = 0.05
+
+#: Told the fraction of the work that is done.
 Progress = Callable[[float], None]
 
 #: Told (seconds, lower, upper) whenever one of the bounds has moved.
@@ -179,6 +182,7 @@ class _Work:
         if self.method == "boxes" and self.rank == 0:
             self.method = "plane"
         self._next_rung = LADDER_AFTER
+        self._next_tell = 0.0
         self._told = (-1, -1)
         self._rung: BoxTree | None = None
         self._rung_end = 0.0
@@ -281,17 +285,19 @@ class _Work:
             tree.close()
         self.keep(tree.lemma())
 
-    def _beat(self, fraction: float) -> None:
+    def _beat(self, fraction: float | None) -> None:
         """Called between slices of a box tree: end, tell, and now and then prove an intermediate bound."""
         if self.stop():
             raise StoppedError
-        elapsed = time.monotonic() - self.started
+        now = time.monotonic()
+        elapsed = now - self.started
         if self._rung is not None:
-            if time.monotonic() >= self._rung_end:
+            if now >= self._rung_end:
                 raise StoppedError
             return
-        if self._progress is not None:
+        if self._progress is not None and fraction is not None and now >= self._next_tell:
             self._progress(min(fraction, 1.0))
+            self._next_tell = now + TELL_AFTER
         if elapsed >= self._next_rung and self.best.bound < self.incumbent.cost - 1:
             self._climb(0.2 * elapsed)
             self._next_rung = 2.0 * (time.monotonic() - self.started)

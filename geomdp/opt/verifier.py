@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import INT64_SAFE, Halfspace, Threshold, products, signs
-from geomdp.core.errors import ArgumentError, CertificateError, describe
+from geomdp.core.errors import CertificateError
 from geomdp.core.sample import Sample, pool
 from geomdp.opt.certificate import BRANCH, CLOSED, PACKED, Certificate, Lemma, commitment
 from geomdp.opt.faces import MAX_SWEEPS, faces_optimum, sweeps
+from geomdp.opt.form import formal
 from geomdp.opt.planar import plane_optimum
 from geomdp.opt.rows import Rows, box_rows, largest, pivots_modulo, rows_of
 
@@ -44,8 +45,9 @@ def verify(certificate: Certificate, *samples: Sample) -> bool:
         True; a certificate that proves less raises.
 
     Raises:
-        CertificateError: naming the step that fails.
-        ArgumentError: when the samples are no samples of one domain.
+        CertificateError: naming the step that fails, or the part that is of another form: bounds that are no
+            Python integers, or arrays that are missing or of another type.
+        ArgumentError: when ``certificate`` is no Certificate, or the samples are no samples of one domain.
 
     Example:
         >>> from geomdp import Domain
@@ -55,10 +57,7 @@ def verify(certificate: Certificate, *samples: Sample) -> bool:
         >>> verify(opt_halfspace(S).certificate, S)
         True
     """
-    if not isinstance(certificate, Certificate):
-        raise ArgumentError(
-            "certificate", "a Certificate", describe(certificate), "Read one with Certificate.load."
-        )
+    certificate = formal(certificate)
     sample = pool(*samples)
     _check_frame(certificate, sample.points, sample.positives, sample.negatives, sample.n)
     if isinstance(certificate.classifier, Threshold):
@@ -69,7 +68,13 @@ def verify(certificate: Certificate, *samples: Sample) -> bool:
 def verify_points(
     certificate: Certificate, points: NDArray[Any], positives: NDArray[np.int64], negatives: NDArray[np.int64]
 ) -> bool:
-    """Do the same for (m, d) integer points with (m,) weights of positive and negative records."""
+    """Do what :func:`verify` does for (m, d) integer points, with (m,) weights of both labels.
+
+    Raises:
+        CertificateError: naming the step that fails.
+        ArgumentError: when ``certificate`` is no Certificate.
+    """
+    certificate = formal(certificate)
     _check_frame(certificate, points, positives, negatives, int(positives.sum()) + int(negatives.sum()))
     return _verify_halfspace(certificate, points, positives, negatives)
 

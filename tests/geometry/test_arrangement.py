@@ -17,6 +17,7 @@ from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.core.sample import Sample
 from geomdp.geometry import arrangement
 from geomdp.geometry.arrangement import Dichotomies, count_dichotomies, dichotomies, estimate
+from geomdp.geometry.exact_tree import direction_of, weights_by_exact_tree
 from geomdp.geometry.flats import distinct_lines
 from geomdp.geometry.restrict import chambers_by_restriction
 from geomdp.geometry.rounding import round_witnesses, shorten_witnesses
@@ -44,8 +45,6 @@ def recounted(W: Dichotomies) -> np.ndarray:
 def test_every_labelling_once(name: str, method: str, generic: bool) -> None:
     """Each labelling of the rational oracle has exactly one integer representative that gives it."""
     D = domain(name)
-    if method == "lp" and name in {"wide", "nearly parallel"}:
-        pytest.skip("a solver's tolerance is too coarse for these coordinates")
     W = dichotomies(D, method=method, generic=generic)
     assert labels(W) == {tuple(row) for row in labellings(D.points.tolist()).tolist()}
     assert len(labels(W)) == len(W)
@@ -294,3 +293,34 @@ def test_labels_are_computed_exactly_at_every_size(bits):
     W[0], W[1] = 2**bits - 1, [2**bits, -(2**bits), 1, 0]
     exact = W.astype(object) @ points.T.astype(object)
     assert (arrangement._evaluator(points, W)(W).astype(object) == exact).all()
+
+
+@pytest.mark.parametrize("bits", [20, 30, 40, 54, 80])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_programs_do_not_fail_on_wide_coordinates(bits: int, balanced: bool) -> None:
+    """Nearly parallel points of up to 80 bits have the labellings that the walk finds, by either method."""
+    rng, top = np.random.default_rng(bits), 1 << bits
+    points = [[top + int(a), top - int(b), 1] for a, b in rng.integers(-2, 3, (5, 2))]
+    if balanced:
+        points += [[-x for x in points[0]], [0, 0, -1]]
+    D = Domain(points)
+    seen: list[float] = []
+    walk, tree = dichotomies(D), dichotomies(D, method="lp", generic=True, progress=seen.append)
+    assert seen == sorted(seen)
+    assert labels(walk) == labels(tree)
+    assert len(walk) == len(tree) == count_dichotomies(D)
+    assert (recounted(tree) == tree.signs).all()
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_the_exact_tree_finds_every_labelling_once(name: str) -> None:
+    """The tree in integers alone gives each labelling of the rational oracle one representative."""
+    D = domain(name)
+    rows = D.points[(D.points != 0).any(axis=1)]
+    pointed = direction_of(rows, (1,) * len(rows), strict=True) is not None
+    for strict in {False, pointed}:
+        W = weights_by_exact_tree(D.points, pointed=strict).astype(object)
+        values = W @ D.points.astype(object).T
+        found = [tuple(row) for row in np.where(values >= 0, 1, -1).tolist()]
+        assert set(found) == {tuple(row) for row in labellings(D.points.tolist()).tolist()}
+        assert len(set(found)) == len(found)

@@ -283,3 +283,51 @@ def test_a_time_limit_stops_a_search_over_many_rows():
     a = rng.integers(0, 2, len(points))
     solved = certified_optimum(points, a, 1 - a, time_limit=0.2)
     assert solved.lower < solved.upper
+
+
+def test_a_search_that_fills_its_buffers_hears_the_heartbeat():
+    """A tree whose buffers are always full asks whether to stop, though no slice is ever used up."""
+    rows = rows_of(*flipped(60, 4, 0.2, 1))
+    calls = []
+
+    def heartbeat(fraction):
+        calls.append(fraction)
+        if len(calls) == 3:
+            raise StoppedError
+
+    tree = BoxTree(Workshop(rows, heartbeat=heartbeat), None, 9, lambda w: 9)
+    whole, tree.buffers = tree.buffers, tuple(buffer[:1] for buffer in tree.buffers)
+    with pytest.raises(StoppedError):
+        tree.run()
+    assert len(calls) == 3
+    tree.buffers = whole
+    tree.close()
+    _check_lemma("Lemma", tree.lemma(), rows, [])
+
+
+def test_every_return_of_the_search_is_a_heartbeat():
+    """Between two heartbeats a tree calls the compiled search once, also inside the proofs of its lemmas."""
+    X, a, b = noisy_grid((4, 4, 4), 3)
+    rows, stops = rows_of(X, a, b), 0
+    optimum = certified_optimum(X, a, b, method="boxes").lower - rows.base
+    for limit in range(0, 60, 7):
+        calls = []
+
+        def heartbeat(fraction, calls=calls, limit=limit):
+            calls.append(fraction)
+            if len(calls) > limit:
+                raise StoppedError
+
+        workshop = Workshop(rows, heartbeat=heartbeat)
+        tree = BoxTree(workshop, None, optimum, lambda w: optimum)
+        try:
+            tree.run()
+        except StoppedError:
+            stops += 1
+            assert limit < len(calls) <= limit + rows.d  # a nested tree asks again on its way out
+            assert all(known[0] >= 0 or known[2] is not None for known in workshop.known.values())
+            tree.close()
+        proved = []
+        for number, lemma in enumerate((*workshop.lemmas, tree.lemma())):
+            proved.append((lemma.bound, _check_lemma(f"Lemma {number}", lemma, rows, proved)))
+    assert stops > 3

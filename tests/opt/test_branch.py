@@ -73,3 +73,40 @@ def test_antipodal_weak_rows_are_no_closed_halfspaces():
     solved = certified_optimum(X, np.array([1, 1, 0]), np.array([0, 0, 1]))
     assert (solved.lower, solved.upper) == (0, 0)
     assert solved.weights[0] == 0
+
+
+def test_cases_do_not_share_their_decisions():
+    """Of the cases below one another, each has its own decisions: the first ones, up to its own row."""
+    rows = rows_of(np.array([[1, 2], [2, 1], [1, 1], [3, 1]]), np.array([5, 7, 0, 1]), np.array([0, 0, 2, 0]))
+    best = Incumbent(rows)
+    best.offer([1, 1])
+    node, decided = BranchTree(Pool(rows, best), lambda: False).root, {}
+    while node.right is not None:
+        assert {i: s for i, s in enumerate(node.state) if s} == decided
+        assert {i: s for i, s in enumerate(node.wrong.state) if s} == {**decided, node.row: -1}
+        assert node.wrong.cost == rows.W[node.row]
+        decided[node.row] = 1
+        node = node.right
+    assert len(decided) >= 2
+
+
+PATH = np.array([[1, 1], [0, -1], [1, 0], [-1, 1], [-1, 0]])
+
+
+@pytest.mark.parametrize("scale", [2**44, 2**50 + 1, 2**53])
+def test_large_counts(scale):
+    """Packings of rows that weigh up to 2^53 are held by int64: every method proves the same optimum."""
+    a, b = np.array([scale + 1, scale + 1, 0, 1, scale + 1]), np.array([0, 0, scale, scale, scale])
+    answers = [certified_optimum(PATH, a, b, method=method) for method in ("branch", "plane", "boxes")]
+    assert len({(answer.lower, answer.upper) for answer in answers}) == 1
+    assert answers[0].lower == answers[0].upper
+
+
+def test_scaled_counts_scale_the_optimum():
+    """At rank 9 the optimum of k * 2^46 records is 2^46 times that of k records."""
+    rng = np.random.default_rng(3)
+    X, k, y = rng.integers(-5, 6, (30, 9)), rng.integers(1, 4, 30), rng.integers(0, 2, 30)
+    small = certified_optimum(X, k * y, k * (1 - y))
+    large = certified_optimum(X, k * y << 46, k * (1 - y) << 46)
+    assert small.method == large.method == "branch"
+    assert large.lower == large.upper == small.lower << 46

@@ -265,6 +265,6 @@ def test_the_verifier_imports_no_solver_and_no_search():
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == (
-        "[] ['geomdp.opt.certificate', 'geomdp.opt.faces', 'geomdp.opt.planar', 'geomdp.opt.rows', "
-        "'geomdp.opt.verifier']"
+        "[] ['geomdp.opt.certificate', 'geomdp.opt.faces', 'geomdp.opt.form', 'geomdp.opt.planar', "
+        "'geomdp.opt.rows', 'geomdp.opt.verifier']"
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from support.rows import degenerate, flipped, least_by_faces, pinned
 
-from geomdp import Domain, Sample, opt_halfspace
+from geomdp import ArgumentError, Domain, Sample, opt_halfspace
 from geomdp.lp.infeasible import RayFinder
 from geomdp.opt import portfolio, subsystems
 from geomdp.opt.branch import BranchTree
@@ -154,3 +154,19 @@ def test_the_result_names_the_reason(limit, reason):
     result = opt_halfspace(Sample.from_counts(Domain(X), a, b), time_limit=limit)
     assert result.reason == reason == result.to_dict()["reason"]
     assert result.optimal == (not reason)
+
+
+@pytest.mark.parametrize("limit", [10**400, float("inf"), np.int64(10**10), np.float32(1e30), np.int64(600)])
+def test_long_time_limits_are_none(limit):
+    """More seconds than a clock counts are no limit, and numpy's numbers are numbers."""
+    X, a, b = flipped(30, 3, 0.2, 0)
+    S = Sample.from_counts(Domain(X), a, b)
+    assert opt_halfspace(S, time_limit=limit).upper == opt_halfspace(S).upper
+    assert opt_halfspace(S, time_limit=limit).optimal
+
+
+@pytest.mark.parametrize("limit", [-1, float("nan"), True, "1", np.int64(-1), 1j])
+def test_other_time_limits_are_refused(limit):
+    """A negative limit, or one that is no number, is an argument error."""
+    with pytest.raises(ArgumentError, match="'time_limit'"):
+        opt_halfspace(Sample.from_counts(Domain([[1]]), [1], [0]), time_limit=limit)

@@ -109,14 +109,17 @@ def learn(
 
     No label is refused: whatever is not --positive counts as -. If the grid file declares the label's values
     ({"features": [...], "labels": {"kind": ["yes", "no"]}}), --positive and --negative must be among them;
-    'geomdp inspect' counts those of your table. A table with a missing value, or one that is no number, is
-    refused: the message is for the holder of the table and should not be passed on.
+    'geomdp inspect' counts those of your table. Labels are compared as text in a CSV file and as numbers in a
+    Parquet column of numbers: --positive 1 meets the label 1.0 in the latter only. A table with a missing
+    value, or one that is no number, is refused: the message is for the holder of the table and should not be
+    passed on.
 
     For example
 
     geomdp learn A.csv --grid g.json --label y --positive 1 --epsilon 1
     """
     from geomdp.learners.estimators import PrivateHalfspaceLearner
+    from geomdp.learners.promises import HALFSPACES
 
     if ledger is None and budget is not None:
         raise ArgumentError("budget", "left out without a ledger", repr(budget), "Add --ledger.")
@@ -153,7 +156,7 @@ def learn(
             "epsilon_spent": float(learner.epsilon_),
             "delta_spent": float(learner.delta_),
             "simulated": learner.simulated_,
-            "promise": learner.promise_,
+            "promise": learner.promise_.replace(f"by {HALFSPACES}", "that the grid file describes"),
             "ledger": [
                 {"block": s.block, "m": s.m, "reservoir": s.reservoir, "epsilon": s.after}
                 for s in learner.ledger_

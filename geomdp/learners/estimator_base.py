@@ -1,7 +1,9 @@
 """What the learners of the front door share: plain parameters, labels, the account, and the order of a fit.
 
 Parameters are fields of a dataclass, so a subclass declares its own ones only, and scikit-learn finds all of
-them in the signature. A fit checks, plans, charges the budget, and draws: in this order.
+them in the signature. A fit checks, plans, charges the budget, and draws: in this order. What is fitted is
+assigned last and holds the grid and the labels' names of its fit, so that a fit that fails leaves an earlier
+one whole, and parameters set later change the next fit alone.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from geomdp.core.errors import (
     check_epsilon,
     check_fraction,
     check_integer,
+    describe,
 )
 from geomdp.learners import modes
 from geomdp.learners.carry_forward import CarryForwardLearner, Learned, Progress
@@ -29,10 +32,13 @@ from geomdp.learners.classes.base import PrefixClass
 from geomdp.learners.generic import Goal
 from geomdp.learners.growth import Profile
 from geomdp.learners.perturbation import Perturbation
+from geomdp.learners.promises import GRID, check_error
 from geomdp.privacy.sampler import Sampler, SecureSampler, SimSampler
 
 METHODS = ("carrier-boost", "label-boost", "exponential")
 _RESERVOIRS = ("best", "fresh", "alternating")
+#: How records are moved: the scale, and the least and the largest integer of a coordinate.
+Grid = tuple[Fraction, int, int]
 
 
 class Account(Protocol):
@@ -103,8 +109,19 @@ class Estimator:
         )
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the share of records X whose labels y are met. Not private: for public or held-out data."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        """Return the share of records X whose labels y are met. Not private: for public or simulated data.
+
+        A label that is none of the two is not met.
+
+        Raises:
+            ArgumentError: on an empty table, or unless there is one label for each record.
+        """
+        found = self.predict(X)
+        if not len(found):
+            raise ArgumentError("X", "a table of at least one record", "empty")
+        given, (negative, positive) = self._given(y, len(found), self.classes_), self.classes_
+        met = np.where(_equal(found, positive), _equal(given, positive), _equal(given, negative))
+        return float(np.mean(met))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of records X."""
@@ -114,22 +131,28 @@ class Estimator:
         if not self.__sklearn_is_fitted__():
             raise ArgumentError("self", "fitted before it predicts", "fitted yet", "Call fit(X, y) first.")
 
-    def _signs(self, y: Any, n: int) -> NDArray[np.int8]:
-        """Return labels +1 and -1 of the public pair of classes."""
+    @staticmethod
+    def _given(y: Any, n: int, names: NDArray[Any]) -> NDArray[Any]:
+        """Return labels as an (n,) array, each as it was given where the two names are of unlike types."""
         if np.ma.is_masked(y):
             raise ArgumentError("y", "an array of labels", "one with missing labels")
         try:
-            given = np.asarray(y)
+            given = np.asarray(y, dtype=object if names.dtype == object else None)
         except ValueError:
             raise ArgumentError("y", "an array of labels", "rows of different lengths") from None
         if given.shape != (n,):
             raise ArgumentError("y", f"one label for each of the {n} rows of X", f"of shape {given.shape}")
-        positive, negative = given == self.classes[1], given == self.classes[0]
+        return given
+
+    def _signs(self, y: Any, n: int, names: NDArray[Any]) -> NDArray[np.int8]:
+        """Return labels +1 and -1 of the public pair of names."""
+        given = self._given(y, n, names)
+        positive, negative = _equal(given, names[1]), _equal(given, names[0])
         if not (positive | negative).all():
             raise ArgumentError(
                 "y",
-                f"of the two labels {self.classes}",
-                "an array with another value",
+                f"of the two labels {tuple(names.tolist())}",
+                "an array with another value, or a missing one",
                 "Name your labels: classes=(negative, positive).",
             )
         return np.where(positive, 1, -1).astype(np.int8)
@@ -145,26 +168,32 @@ class Estimator:
             raise ArgumentError("delta", "a number with 0 <= delta < 1", str(share))
         check_beta(self.beta)
         if self.alpha is not None:
-            check_beta(self.alpha, "alpha")
+            check_error(self.alpha)
         elif self.mode == "rigorous":
             raise ArgumentError("alpha", "the error to certify, such as 0.1", "None")
         for name in ("initial", "shuffle", "merged"):
             value = getattr(self, name, False)
             if not isinstance(value, (bool, np.bool_)):
-                raise ArgumentError(name, "True or False", f"a {type(value).__name__}")
-        self._check_classes()
+                raise ArgumentError(name, "True or False", describe(value))
         self._check_sizes()
         if n < 1:
             raise ArgumentError("X", "a table of at least one record", "empty")
 
-    def _check_classes(self) -> None:
-        pair = self.classes
-        try:
-            good = len(pair) == 2 and not isinstance(pair, str) and bool(pair[0] != pair[1])
-        except (TypeError, ValueError, KeyError):
-            good = False
-        if not good:
-            raise ArgumentError("classes", "two different labels, the negative one first", "others")
+    def _pair(self) -> NDArray[Any]:
+        """Return the two names of labels, negative one first, in an array of its own."""
+        pair: Any = self.classes
+        wanted = "a list, tuple or one-dimensional array of two different labels, the negative one first"
+        if not (isinstance(pair, (list, tuple)) or (isinstance(pair, np.ndarray) and pair.ndim == 1)):
+            raise ArgumentError("classes", wanted, describe(pair))
+        listed = list(pair)
+        if len(listed) != 2:
+            raise ArgumentError("classes", wanted, f"{len(listed)} of them")
+        if any(np.ndim(name) for name in listed) or not _distinct(*listed):
+            raise ArgumentError("classes", wanted, "equal, nested or missing ones")
+        names = np.asarray(listed)
+        if all(_same(a, b) for a, b in zip(names, listed, strict=True)):
+            return names
+        return np.array(listed, dtype=object)  # of unlike types
 
     def _check_sizes(self) -> None:
         """Check m, which belongs to the validated mode component by component."""
@@ -173,11 +202,10 @@ class Estimator:
         if self.method == "exponential" or self.mode != "validated":
             mend = "Sample sizes belong to 'carrier-boost' and 'label-boost' in mode 'validated'."
             raise ArgumentError("m", "None for this method and mode", "given", mend)
-        try:
-            sizes = [self.m[i] for i in range(len(self.m))]
-        except TypeError:
-            raise ArgumentError("m", "a list of sample sizes", f"a {type(self.m).__name__}") from None
-        for size in sizes:
+        flat = self.m.ndim == 1 if isinstance(self.m, np.ndarray) else isinstance(self.m, Sequence)
+        if not flat or isinstance(self.m, str):
+            raise ArgumentError("m", "a list of sample sizes", describe(self.m))
+        for size in self.m:
             check_integer("m", size, 1, 2**53)
 
     def _goal(self) -> Goal:
@@ -191,11 +219,11 @@ class Estimator:
             raise ArgumentError(
                 "mode", "'validated' or 'rigorous' with method='exponential'", "'paper'", mend
             )
-        alpha = check_beta(self.alpha, "alpha") if self.mode == "rigorous" else None
+        alpha = check_error(self.alpha) if self.mode == "rigorous" else None
         return Goal(check_epsilon(self.epsilon), alpha, check_beta(self.beta))
 
     def _named(self, signs: NDArray[Any]) -> NDArray[Any]:
-        named: NDArray[Any] = np.asarray(self.classes)[(signs > 0).astype(int)]
+        named: NDArray[Any] = self.classes_[(signs > 0).astype(int)]
         return named
 
     def _sampler(self) -> Sampler:
@@ -213,11 +241,13 @@ class Estimator:
         *,
         most: Sequence[int] | None = None,
         moved: Perturbation | None = None,
+        grid: str = GRID,
     ) -> Learned:
         """Plan, charge the budget, perturb if asked to, run: in this order."""
         n = len(records[0])
         if self.m is not None and len(self.m) != profile.k:
-            raise ArgumentError("m", f"{profile.k} sample sizes", f"{len(self.m)}")
+            wanted = "1 sample size" if profile.k == 1 else f"{profile.k} sample sizes"
+            raise ArgumentError("m", f"a list of {wanted}", f"one of {len(self.m)}")
         epsilon, delta = check_epsilon(self.epsilon), check_fraction("delta", self.delta)
         plan = plan_run(
             profile,
@@ -232,6 +262,7 @@ class Estimator:
             m=self.m,
             reservoirs=self.reservoirs,
             most=most,
+            moved=grid,
         )
         learner = CarryForwardLearner(C, plan, shuffle=self.shuffle, progress=progress)
         sampler = self._sampler()
@@ -239,8 +270,9 @@ class Estimator:
         X, y = records
         return learner.fit(X if moved is None else moved.apply(X, sampler), y, sampler)
 
-    def _record(self, learned: Learned) -> None:
-        self.classes_ = np.asarray(self.classes)
+    def _record(self, learned: Learned, names: NDArray[Any], grid: Grid, columns: int) -> None:
+        """Keep what was learned, and by what records and labels are read from now on."""
+        self.classes_, self.grid_, self.n_features_in_ = names, grid, columns
         self.components_ = learned.components
         self.epsilon_, self.delta_ = learned.epsilon, learned.delta
         self.ledger_, self.simulated_ = learned.ledger, learned.simulated
@@ -273,6 +305,7 @@ def plan_run(
     m: Sequence[int] | None = None,
     reservoirs: str = "best",
     most: Sequence[int] | None = None,
+    moved: str = GRID,
 ) -> modes.RunPlan:
     """Return the run's plan in one of the three modes; see :mod:`geomdp.learners.modes`.
 
@@ -286,11 +319,34 @@ def plan_run(
         if alpha is None:
             raise ArgumentError("alpha", "the error to certify, such as 0.1", "None")
         return modes.rigorous(
-            profile, n, epsilon, delta, alpha=alpha, beta=beta, method=method, initial=initial
+            profile, n, epsilon, delta, alpha=alpha, beta=beta, method=method, initial=initial, moved=moved
         )
     return modes.validated(
         profile, n, epsilon, delta, method=method, initial=initial, m=m, reservoirs=reservoirs, most=most
     )
+
+
+def _equal(given: NDArray[Any], label: object) -> NDArray[np.bool_]:
+    """Return which labels are this one; a missing label is none."""
+    try:
+        found = np.asarray(given == label)
+        if found.dtype == np.bool_ and found.shape == given.shape:
+            return found
+    except (TypeError, ValueError):  # of a label that cannot be compared, such as a missing one
+        pass
+    return np.array([_same(value, label) for value in given.tolist()], dtype=np.bool_)
+
+
+def _same(value: object, label: object) -> bool:
+    try:
+        return bool(value == label)
+    except (TypeError, ValueError):
+        return False
+
+
+def _distinct(one: object, two: object) -> bool:
+    """Return whether two labels differ and each is equal to itself, as missing ones are not."""
+    return _same(one, one) and _same(two, two) and not _same(one, two)
 
 
 def _names(cls: type) -> tuple[str, ...]:

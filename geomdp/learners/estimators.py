@@ -6,7 +6,13 @@ repeated, is marked as simulated, and is no release.
 
 Nothing but the following is taken from the data: the hypothesis, drawn by a private mechanism. The number of
 records, the labels' names and the grid are public parameters. Records off the grid are moved to the nearest
-grid point, each one by itself, which keeps neighbours neighbours. A fitted object holds no record.
+grid point, each one by itself, which keeps neighbours neighbours. A fitted object holds no record. Promises
+are about the records as moved: points of different labels that meet on one grid point are realizable no more.
+
+The guarantee is that of one fit on records prepared by public constants. A scaler, selector or imputer fitted
+on the same records depends on all of them, and the guarantee of a pipeline with it is void. A search over
+parameters and a cross-validation fit many times (each fit is a release, losses add up) and compare by scores
+that are not private: run them on simulated or public data, then fit once on the records.
 
 Refusals come before the budget is charged, and follow from parameters and public sizes, with one exception: a
 table that cannot be read (a missing number, a label that is none of the two) is refused for the eyes of its
@@ -36,12 +42,13 @@ from geomdp.learners.carry_forward import Learned, Progress, Spent
 from geomdp.learners.classes.boolean import MOST, Boolean
 from geomdp.learners.classes.halfspace import Halfspaces, check_features
 from geomdp.learners.domains import Integers
-from geomdp.learners.estimator_base import Account, Estimator
+from geomdp.learners.estimator_base import Account, Estimator, Grid
 from geomdp.learners.exponential import exponential_halfspace, exponential_thresholds
 from geomdp.learners.generic import GenericRun, halfspace_run, tuple_run
 from geomdp.learners.growth import Profile, composition_profile, coordinate_domains, halfspace_profile
 from geomdp.learners.layouts import draw
 from geomdp.learners.perturbation import Perturbation
+from geomdp.learners.promises import HALFSPACES, TUPLES
 from geomdp.learners.records import as_numbers, compact_domain, halfspace_of, snapped
 from geomdp.privacy.sampler import Sampler
 
@@ -67,10 +74,12 @@ class PrivateHalfspaceLearner(Estimator):
             fewest records on every domain that fits a computer; always pure), "carrier-boost" or
             "label-boost" (component by component).
         radius: coordinates are integers in [-radius, radius]; others are moved to the nearest such point.
-        scale: public factor by which X is multiplied before that.
+        scale: public factor by which X is multiplied before that. Choose it so that records with different
+            labels stay apart: X in [0, 1] has two places left at scale=1, and promises are about those.
         mode: "validated", "rigorous" (needs alpha; with "exponential" up to two features, and for two on at
             most 5,000 random rows unless alpha needs more) or "paper" (component by component).
-        alpha: error of the rigorous mode.
+        alpha: error that the rigorous mode certifies, at most 1/2; on records as moved to the grid, if there
+            they are independent draws that some hypothesis labels without error.
         beta: failure probability of the promise.
         m: sample sizes for the validated mode, component by component; by default as large as n and time
             allow.
@@ -92,6 +101,8 @@ class PrivateHalfspaceLearner(Estimator):
         classifier_: homogeneous integer weights, the bias last, on scaled coordinates.
         components_: w and a, as they were chosen (of perturbed records: on the rescaled grid).
         perturbation_: its public numbers, or None.
+        grid_, classes_: scale, least and largest coordinate, and labels, as they were in the fit; parameters
+            set later do not change what is predicted.
         epsilon_, delta_, ledger_, promise_, simulated_: the public account.
 
     Example:
@@ -129,13 +140,15 @@ class PrivateHalfspaceLearner(Estimator):
             CapacityError: when the class cannot handle samples of the sizes asked for, or so many features
                 (more than 3 component by component).
         """
-        table = self._snapped(X)
+        grid = self._grid()
+        table = snapped(X, *grid)
         n, d = table.shape
         self._checked(n)
+        names = self._pair()
         check_choice("coordinates", self.coordinates, ("compact", "complete"))
         check_choice("position", self.position, ("half-open", "perturbed"))
-        signs = self._signs(y, n)
-        self.perturbation_: Perturbation | None = None
+        signs = self._signs(y, n, names)
+        moved: Perturbation | None = None
         if self.method == "exponential":
             if self.position != "half-open":
                 mend = "The perturbation belongs to 'carrier-boost' and 'label-boost'."
@@ -148,13 +161,17 @@ class PrivateHalfspaceLearner(Estimator):
             sampler = self._sampler()
             self._charge(budget)
             rows = draw(range(n), run.rows, sampler)  # all of them as they are, or a uniform subset
-            self.classifier_ = exponential_halfspace(
+            classifier = exponential_halfspace(
                 table[rows], signs[rows], run.grid, goal.epsilon, sampler, progress=progress
             )
-            self._record(_generic(self.classifier_.weights, run, n, self.mode, goal.epsilon, sampler))
+            learned = _generic(classifier.weights, run, n, self.mode, goal.epsilon, sampler)
         else:
-            self._fit_components(table, signs, budget, progress)
-        self.n_features_in_ = d
+            moved = self._perturbation(d, n)
+            learned = self._by_components(table, signs, moved, budget, progress)
+            found = learned.components
+            classifier = halfspace_of(found) if moved is None else moved.classifier(found)
+        self._record(learned, names, grid, d)
+        self.classifier_, self.perturbation_ = classifier, moved
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -164,28 +181,27 @@ class PrivateHalfspaceLearner(Estimator):
             ArgumentError: unless ``X`` is a table with the columns of the fit.
         """
         self._fitted()
-        table = self._snapped(X)
-        if table.shape[1] != self.n_features_in_:
-            wanted = f"an array of {self.n_features_in_} columns"
-            raise ArgumentError("X", wanted, f"{table.shape[1]} columns")
+        table = snapped(X, *self.grid_, self.n_features_in_)
         return self._named(self.classifier_.predict(np.column_stack([table, np.ones(len(table), np.int64)])))
 
-    def _fit_components(
-        self, table: NDArray[np.int64], signs: NDArray[np.int8], budget: Account | None, progress: Progress
-    ) -> None:
+    def _by_components(
+        self,
+        table: NDArray[np.int64],
+        signs: NDArray[np.int8],
+        moved: Perturbation | None,
+        budget: Account | None,
+        progress: Progress,
+    ) -> Learned:
         """Learn component by component."""
-        n, d = table.shape
+        d = table.shape[1]
         check_features(d)
-        moved = self._perturbation(d, n)
         C, profile = self._shape(d, moved)
+        C = replace(C, radius=self.radius)
         most = None
         if self.mode == "validated" and self.m is None:
             most = C.largest(self.radius, self.method, initial=self.initial)
-        learned = self._learn(C, profile, (table, signs), budget, progress, most=most, moved=moved)
-        found = learned.components
-        self.classifier_ = halfspace_of(found) if moved is None else moved.classifier(found)
-        self.perturbation_ = moved
-        self._record(learned)
+        records = table, signs
+        return self._learn(C, profile, records, budget, progress, most=most, moved=moved, grid=HALFSPACES)
 
     def _perturbation(self, d: int, n: int) -> Perturbation | None:
         """Return the paper's perturbation, or None where records stay as they are."""
@@ -227,9 +243,9 @@ class PrivateHalfspaceLearner(Estimator):
         sizes = (*first, *(domain.size for _ in range(d - 1)))
         return Halfspaces((domain,) * d, self.merged), replace(profile, sizes=sizes)
 
-    def _snapped(self, X: Any) -> NDArray[np.int64]:
+    def _grid(self) -> Grid:
         radius = check_integer("radius", self.radius, 1, 2**26)
-        return snapped(X, check_fraction("scale", self.scale), -radius, radius)
+        return check_fraction("scale", self.scale), -radius, radius
 
 
 @dataclass(repr=False, eq=False)
@@ -248,6 +264,7 @@ class PrivateThresholdTuple(Estimator):
 
     Attributes:
         classifier_: the thresholds.
+        grid_, classes_: scale, low and high, and labels, as they were in the fit.
         components_, epsilon_, delta_, ledger_, promise_, simulated_: the public account.
 
     Example:
@@ -275,11 +292,12 @@ class PrivateThresholdTuple(Estimator):
         Raises:
             ArgumentError: on a bad parameter, or when n is too small for what is asked.
         """
-        C = self._class()
-        table = self._snapped(X)
+        C, grid = self._class(), self._grid()
+        table = snapped(_column(X), *grid, 1)
         n = len(table)
         self._checked(n)
-        signs = self._signs(y, n)
+        names = self._pair()
+        signs = self._signs(y, n, names)
         if self.method == "exponential":
             goal = self._goal()
             run = tuple_run(C.k, C.thresholds.size, n, goal)
@@ -288,18 +306,19 @@ class PrivateThresholdTuple(Estimator):
             drawn = exponential_thresholds(table, signs, C.thresholds, C.table, goal.epsilon, sampler)
             end = Fraction(self.high + 1)
             values = tuple(end if t is None else Fraction(t) for t in drawn.values)
-            self._record(_generic(values, run, n, self.mode, goal.epsilon, sampler))
+            learned = _generic(values, run, n, self.mode, goal.epsilon, sampler)
         else:
             profile = composition_profile(C.k, C.thresholds.size)
-            self._record(self._learn(C, profile, (table, signs), budget, progress))
-        self.classifier_ = self.components_
-        self.n_features_in_ = 1
+            learned = self._learn(C, profile, (table, signs), budget, progress, grid=TUPLES)
+        self._record(learned, names, grid, 1)
+        self.classifier_, self._hypotheses = self.components_, C
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return labels of records X, moved to the grid as for :meth:`fit`."""
         self._fitted()
-        return self._named(self._class().predict(self.components_, self._snapped(X)))
+        table = snapped(_column(X), *self.grid_, 1)
+        return self._named(self._hypotheses.predict(self.components_, table))
 
     def _class(self) -> Boolean:
         check_choice("rule", self.rule, tuple(RULES))
@@ -307,17 +326,18 @@ class PrivateThresholdTuple(Estimator):
         k = fixed if self.k is None else check_integer("k", self.k, 1, MOST)
         if self.rule in _FIXED and k != fixed:
             raise ArgumentError("k", f"{fixed} or None for rule {self.rule!r}", k)
-        low, high = self._range()
+        _, low, high = self._grid()
         return Boolean.of(RULES[self.rule], k, Integers(low, high))
 
-    def _range(self) -> tuple[int, int]:
+    def _grid(self) -> Grid:
         low = check_integer("low", self.low, -_WIDE, _WIDE)
-        return low, check_integer("high", self.high, low, _WIDE)
+        return check_fraction("scale", self.scale), low, check_integer("high", self.high, low, _WIDE)
 
-    def _snapped(self, X: Any) -> NDArray[np.int64]:
-        values = as_numbers(X)
-        column = values.reshape(-1, 1) if values.ndim == 1 else values
-        return snapped(column, check_fraction("scale", self.scale), *self._range(), 1)
+
+def _column(X: Any) -> NDArray[np.float64]:
+    """Return numbers as a table; a list of them is its only column."""
+    values = as_numbers(X)
+    return values.reshape(-1, 1) if values.ndim == 1 else values
 
 
 def _generic(  # noqa: PLR0917 - the public account, item by item

@@ -11,7 +11,8 @@ Proof note (privacy). Precondition: y has n records, one of which is replaced. T
 number of records that it labels correctly, an integer that changes by at most 1. A member is drawn with
 probability proportional to exp(epsilon score / 2), exactly, so that the release is epsilon-DP on all inputs.
 The two passes below compute that law: members are grouped by score, the group is drawn with its exact number
-of members (:func:`geomdp.learners.blocks.exponential`), and then a member of the group uniformly.
+of members (:func:`geomdp.learners.blocks.exponential`), and then a member of the group uniformly. Records on
+one point are counted once, with the sum of their labels; scores are sums over records, so they are the same.
 
 Proof note (utility). With probability >= 1 - beta the member drawn has more than max - E correct records, E
 the least integer with |C| exp(-epsilon E / 2) <= beta; about (2/epsilon) ln(|C|/beta), whatever the data.
@@ -22,7 +23,7 @@ Source: McSherry and Talwar, FOCS 2007; Kasiviswanathan et al., "What can we lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -40,9 +41,11 @@ from geomdp.privacy.sampler import Sampler
 #: The mechanisms, and the sets of halfspaces that they take.
 __all__ = ["HalfspaceGrid", "PlaneGrid", "default_grid", "exponential_halfspace", "exponential_thresholds"]
 
-_CELLS = 4_000_000  # numbers held at a time
-_LEVELS = 100_000_000  # about as many numbers of members by chunk and score are kept
-_MOST = 50_000_000  # numbers held at a time by the largest request
+_CELLS = 1_000_000  # numbers held at a time
+_LEVELS = 20_000_000  # about as many numbers of members by part of the directions and score are kept
+_PIECE = 2**14  # points at a time, as many as a processor keeps near
+_TABLE = 2**22  # entries of a table of places, where offsets are near enough to each other
+_MOST = 20_000_000  # records, and offsets
 Progress = Callable[[float], None] | None
 
 
@@ -57,7 +60,9 @@ def exponential_halfspace(
 ) -> Halfspace:
     """Draw a halfspace of a public grid by the exponential mechanism: epsilon-DP for every input.
 
-    Cost: for each direction one histogram of the records over the offsets; O(J (n log m + m)).
+    Cost: for each direction one histogram of the distinct points over the offsets; O(n log n + J (D + m)) for
+    D distinct points (with a factor of log m where offsets are far from each other). So the time depends on
+    the data, as that of every run does; refusals follow from public sizes.
 
     Args:
         X: (n, r) integers without bias column; those far beyond the grid are clipped.
@@ -73,7 +78,7 @@ def exponential_halfspace(
 
     Raises:
         ArgumentError: on shapes or labels that do not fit.
-        CapacityError: when the grid and the number of records together exceed memory.
+        CapacityError: when there are more than 20 million records and offsets together.
 
     Example:
         >>> from geomdp.privacy.sampler import SimSampler
@@ -87,37 +92,31 @@ def exponential_halfspace(
     loss = check_epsilon(epsilon)
     if isinstance(grid, PlaneGrid):
         if points.shape[1] != 2:
-            raise ArgumentError("X", "an array of 2 columns", f"{points.shape[1]} columns")
+            raise ArgumentError("X", "an array of 2 columns", f"an array of shape {points.shape}")
         return exponential_plane(points, labels, grid, loss, sampler, progress=progress)
     if not isinstance(grid, HalfspaceGrid):
         grid = default_grid(points.shape[1], check_integer("grid", grid, 1))
     if points.shape[1] != grid.features:
-        raise ArgumentError("X", f"an array of {grid.features} columns", f"{points.shape[1]} columns")
+        wanted = "1 column" if grid.features == 1 else f"{grid.features} columns"
+        raise ArgumentError("X", f"an array of {wanted}", f"an array of shape {points.shape}")
     check_capacity(grid, len(points))
     reach = INT64_SAFE // (int(np.abs(grid.directions).max()) * grid.features)
     points = np.clip(points, -reach, reach).astype(np.int64)  # each record by itself; products fit 64 bits
-    n = len(points)
-    chunks = list(_chunks(grid, n))
-    counts = np.zeros((len(chunks), n + 1), dtype=np.int64)
-    for number, chunk in enumerate(chunks):
-        counts[number] = np.bincount(_scores(grid, chunk, points, labels).ravel(), minlength=n + 1)
-        if progress is not None:
-            progress((number + 1) / (len(chunks) + 1))
+    n, tally = len(points), _Tally(grid, points, labels)
+    counts = tally.counts(progress)
     totals = counts.sum(axis=0)
     groups = (
-        ((level, flipped), total, n - level if flipped else level)
-        for level, total in enumerate(totals.tolist())
+        ((level, flipped), int(totals[level]), n - level if flipped else level)
+        for level in np.flatnonzero(totals).tolist()
         for flipped in (False, True)
     )
     (level, flipped), place = draw_from_groups(groups, loss, sampler)
     ends = np.cumsum(counts[:, level])
-    number = int(np.searchsorted(ends, place, side="right"))
-    place -= int(ends[number] - counts[number, level])
-    scores = _scores(grid, chunks[number], points, labels)
-    direction, offset = np.argwhere(scores == level)[place].tolist()
+    part = int(np.searchsorted(ends, place, side="right"))
+    direction, offset = tally.find(part, level, place - int(ends[part] - counts[part, level]))
     if progress is not None:
         progress(1.0)
-    return grid.member(chunks[number].start + direction, offset, flipped=flipped)
+    return grid.member(direction, offset, flipped=flipped)
 
 
 def check_records(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -136,39 +135,124 @@ def check_records(X: Any, y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def check_capacity(grid: HalfspaceGrid, n: int) -> None:
-    """Refuse a number of records whose table of scores exceeds memory; a function of public sizes.
+    """Refuse a number of records that exceeds memory; a function of public sizes.
 
     Raises:
-        CapacityError: with the number of records and of directions.
+        CapacityError: with the number of records that the grid leaves room for.
     """
-    if _width(grid, n) * (len(grid.offsets) + n + 1) > _MOST:
+    if n + len(grid.offsets) > _MOST:
         raise CapacityError(
             "X",
-            f"a table of fewer rows for a grid of {len(grid.directions):,} directions",
+            f"a table of at most {max(0, _MOST - len(grid.offsets)):,} rows for this grid",
             f"of {n:,} rows",
-            "Take fewer columns, a coarser grid, or a random part of the rows.",
+            "Take a random part of the rows, or a coarser grid.",
         )
 
 
-def _width(grid: HalfspaceGrid, n: int) -> int:
-    """Return the directions of a chunk: few enough for its own memory, enough to keep few chunks."""
-    return max(1, _CELLS // (len(grid.offsets) + n + 1), -(-len(grid.directions) * (n + 1) // _LEVELS))
+def _distinct(
+    points: NDArray[np.int64], labels: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the points whose labels do not sum to zero, each once, and the sums of their labels.
+
+    Example:
+        >>> X, y = np.array([[2, 1], [0, 5], [2, 1], [0, 5], [0, 4]]), np.array([1, 1, 1, -1, -1])
+        >>> [part.tolist() for part in _distinct(X, y)]
+        [[[0, 4], [2, 1]], [-1, 2]]
+    """
+    if not len(points):
+        return points, labels
+    order = np.lexsort(points.T[::-1])
+    rows = points[order]
+    starts = np.flatnonzero(np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)]))
+    sums = np.add.reduceat(labels[order], starts)
+    return rows[starts][sums != 0], sums[sums != 0]
 
 
-def _chunks(grid: HalfspaceGrid, n: int) -> Iterator[slice]:
-    J, width = len(grid.directions), _width(grid, n)
-    return (slice(first, min(J, first + width)) for first in range(0, J, width))
+class _Tally:
+    """Numbers of members by score, over chunks of directions that are put together to few parts."""
+
+    def __init__(self, grid: HalfspaceGrid, points: NDArray[np.int64], labels: NDArray[np.int64]) -> None:
+        self.grid, self.n, self.negative = grid, len(points), int((labels < 0).sum())
+        self.points, self.sums = _distinct(points, labels)
+        J, width = len(grid.directions), max(1, _CELLS // (len(grid.offsets) + len(self.points) + 1))
+        self.chunks = [slice(first, min(J, first + width)) for first in range(0, J, width)]
+        self.parts = max(1, min(len(self.chunks), _LEVELS // (self.n + 1)))
+
+    def counts(self, progress: Progress) -> NDArray[np.int64]:
+        """Return the number of unflipped members of each score, a row for each part."""
+        found = np.zeros((self.parts, self.n + 1), dtype=np.int64)
+        for number, chunk in enumerate(self.chunks):
+            scores, row = self._scores(chunk).ravel(), found[self._part(number)]
+            if scores.size > self.n:
+                row += np.bincount(scores, minlength=self.n + 1)
+            else:
+                levels, times = np.unique(scores, return_counts=True)
+                row[levels] += times
+            if progress is not None:
+                progress((number + 1) / (len(self.chunks) + 1))
+        return found
+
+    def find(self, part: int, level: int, place: int) -> tuple[int, int]:
+        """Return direction and offset of the member of a score with `place` others before it in a part."""
+        for number, chunk in enumerate(self.chunks):
+            if self._part(number) == part:
+                places = np.argwhere(self._scores(chunk) == level)
+                if place < len(places):
+                    direction, offset = places[place].tolist()
+                    return chunk.start + direction, offset
+                place -= len(places)
+        raise AssertionError("the counts of one part do not add up")
+
+    def _part(self, number: int) -> int:
+        return number * self.parts // len(self.chunks)
+
+    def _scores(self, chunk: slice) -> NDArray[np.int64]:
+        return _scores(self.grid, chunk, self.points, self.sums, self.negative)
 
 
 def _scores(
-    grid: HalfspaceGrid, chunk: slice, points: NDArray[Any], labels: NDArray[np.int64]
+    grid: HalfspaceGrid, chunk: slice, points: NDArray[np.int64], sums: NDArray[np.int64], negative: int
 ) -> NDArray[np.int64]:
-    """Return (J', m) numbers of records that direction j and offset i label correctly, unflipped."""
-    u, steps, m = grid.directions[chunk], grid.steps[chunk], len(grid.offsets)
-    places = np.searchsorted(grid.offsets, u @ points.T // steps[:, None], side="right")  # offsets <= p
-    flat = (places + (m + 1) * np.arange(len(u))[:, None]).ravel()
-    weights = np.tile(labels, len(u)).astype(np.float64)  # sums of at most n ones: exact
-    steps_at = np.bincount(flat, weights, minlength=len(u) * (m + 1)).astype(np.int64).reshape(len(u), m + 1)
-    # record x is labelled +1 by offset i iff its place exceeds i
-    above = np.cumsum(steps_at[:, ::-1], axis=1)[:, ::-1][:, 1:]
-    return np.asarray(above + int((labels < 0).sum()))
+    """Return (J', m) numbers of records that direction j and offset i label correctly, unflipped.
+
+    Args:
+        grid: the public set.
+        chunk: a range of its directions.
+        points: (D, r) points.
+        sums: (D,) sums of the labels of the records on each of them.
+        negative: the number of records with label -1.
+    """
+    m, place = len(grid.offsets), _places(grid.offsets)
+    pieces = [slice(first, first + _PIECE) for first in range(0, len(points), _PIECE)]
+    table = [(np.ascontiguousarray(points[p].T), sums[p].astype(np.float64)) for p in pieces]
+    above = np.empty((chunk.stop - chunk.start, m), dtype=np.int64)
+    for j, (u, step) in enumerate(
+        zip(grid.directions[chunk].tolist(), grid.steps[chunk].tolist(), strict=True)
+    ):
+        steps_at = np.zeros(m + 1)
+        for columns, weights in table:  # sums of at most n ones: exact
+            steps_at += np.bincount(place(_heights(u, step, columns)), weights, minlength=m + 1)
+        # record x is labelled +1 by offset i iff its place exceeds i
+        above[j] = np.cumsum(steps_at[:0:-1].astype(np.int64))[::-1]
+    return np.asarray(above + negative)
+
+
+def _heights(u: list[int], step: int, columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return floor(<u, x> / step) of every point, given by columns."""
+    heights: NDArray[np.int64] = u[0] * columns[0]
+    for weight, column in zip(u[1:], columns[1:], strict=True):
+        heights += weight * column
+    if step & (step - 1):
+        heights //= step
+    elif step > 1:  # a shift rounds down, too
+        heights >>= step.bit_length() - 1
+    return heights
+
+
+def _places(offsets: NDArray[np.int64]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return the function from heights to the number of offsets at or below each."""
+    low, high = int(offsets[0]) - 1, int(offsets[-1])
+    if high - low > _TABLE:
+        return lambda heights: np.searchsorted(offsets, heights, side="right")
+    table = np.searchsorted(offsets, np.arange(low, high + 1), side="right")
+    return lambda heights: table[np.clip(heights, low, high) - low]

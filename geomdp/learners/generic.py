@@ -2,7 +2,7 @@
 
 In the validated mode the set is the practical grid, and the promise compares with the best of its members, on
 all inputs. In the rigorous mode the set holds every labelling of the public domain, so that its best member
-makes no mistake on realizable records, and a sample size certifies the error, as in
+makes no mistake on records that are realizable on the grid, and a sample size certifies the error, as in
 :func:`geomdp.learners.planning.learning_plan`. Everything here follows from public numbers and happens before
 a budget is charged.
 """
@@ -12,17 +12,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from geomdp.core.errors import ArgumentError, CapacityError, check_beta, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_integer
 from geomdp.learners.blocks import exponential_excess
 from geomdp.learners.exponential import check_capacity
 from geomdp.learners.grids import MOST_FEATURES, HalfspaceGrid, default_grid
 from geomdp.learners.growth import Profile, composition_profile, halfspace_profile
-from geomdp.learners.plane import PlaneGrid
+from geomdp.learners.plane import MOST_ROWS, PlaneGrid
+from geomdp.learners.promises import (
+    HALFSPACES,
+    TUPLES,
+    check_error,
+    if_realizable,
+    shown_chance,
+    shown_rate,
+)
 
 _PLANE_RADIUS = 2**17
 _LINE_RADIUS = 2**22
-#: Rows of a plane that are taken where fewer suffice, and the most that are ever taken: time is quadratic.
-_PLANE_ROWS, _PLANE_MOST = 5_000, 40_000
+#: Rows of a plane that are taken where fewer suffice: time is quadratic.
+_PLANE_ROWS = 5_000
 
 
 @dataclass(frozen=True)
@@ -67,8 +75,8 @@ def halfspace_run(d: int, radius: int, n: int, goal: Goal) -> GenericRun:
 
     Example:
         >>> tenth = Fraction(1, 10)
-        >>> halfspace_run(1, 512, 2000, Goal(Fraction(1), tenth, tenth)).promise[:49]
-        'error at most 0.023573 with probability at least '
+        >>> halfspace_run(1, 512, 2000, Goal(Fraction(1), tenth, tenth)).promise.split(",")[0]
+        'error at most 0.0235725 with probability at least 0.9'
     """
     if d > MOST_FEATURES:
         raise ArgumentError(
@@ -90,18 +98,18 @@ def halfspace_run(d: int, radius: int, n: int, goal: Goal) -> GenericRun:
     if d == 1:  # x >= t and x < t for every integer t that matters: all labellings
         line = HalfspaceGrid.uniform(1, radius, 1, 1)
         check_capacity(line, n)
-        return GenericRun(line, line.size, n, _certified(profile, line.size, n, goal))
+        return GenericRun(line, line.size, n, _certified(profile, line.size, n, goal, HALFSPACES))
     plane = PlaneGrid.complete(radius)
     least = least_rows(profile, plane.size, goal)
-    if least > _PLANE_MOST:
+    if least > MOST_ROWS:
         raise CapacityError(
             "alpha",
-            f"a larger error: the plane's mechanism takes at most {_PLANE_MOST:,} records",
+            f"a larger error: the plane's mechanism takes at most {MOST_ROWS:,} records",
             f"one that needs {least:,}",
             "Its time grows with their square.",
         )
     rows = min(n, max(least, _PLANE_ROWS))
-    return GenericRun(plane, plane.size, rows, _certified(profile, plane.size, rows, goal))
+    return GenericRun(plane, plane.size, rows, _certified(profile, plane.size, rows, goal, HALFSPACES))
 
 
 def tuple_run(k: int, values: int, n: int, goal: Goal) -> GenericRun:
@@ -117,35 +125,35 @@ def tuple_run(k: int, values: int, n: int, goal: Goal) -> GenericRun:
     size = (values + 1) ** k
     if goal.alpha is None:
         return GenericRun(None, size, n, _compared(size, goal))
-    return GenericRun(None, size, n, _certified(composition_profile(k, values), size, n, goal))
+    return GenericRun(None, size, n, _certified(composition_profile(k, values), size, n, goal, TUPLES))
 
 
 def least_rows(profile: Profile, size: int, goal: Goal) -> int:
     """Return the least certified number of records for a complete set of `size` candidates.
 
     Raises:
-        ArgumentError: where no error is asked for.
+        ArgumentError: where no error is asked for, or one above 1/2.
     """
     from geomdp.learners.planning import _selected
 
     if goal.alpha is None:
         raise ArgumentError("alpha", "the error to certify, such as 0.1", "None")
     try:
-        return _selected(profile, size, goal.epsilon, check_beta(goal.alpha, "alpha"), goal.beta)
+        return _selected(profile, size, goal.epsilon, check_error(goal.alpha), goal.beta)
     except OverflowError:
         raise ArgumentError(
             "alpha", "an error that fewer than 2^50 records can certify", "a smaller one"
         ) from None
 
 
-def _certified(profile: Profile, size: int, n: int, goal: Goal) -> str:
+def _certified(profile: Profile, size: int, n: int, goal: Goal, moved: str) -> str:
     """Return the promise of error at most alpha, or of a smaller one where n allows it."""
     rate = goal.alpha or Fraction(0)
-    least, chance = least_rows(profile, size, goal), float(1 - goal.beta)
+    least, chance = least_rows(profile, size, goal), shown_chance(goal.beta)
     if n < least:
         raise ArgumentError(
             "n",
-            f"at least {least:,} records for error {float(rate):g} with probability {chance:g}",
+            f"at least {least:,} records for error {shown_rate(rate)} with probability {chance}",
             f"{n:,}",
             "learning_plan() compares methods; mode='validated' runs without the certificate.",
         )
@@ -154,15 +162,7 @@ def _certified(profile: Profile, size: int, n: int, goal: Goal) -> str:
         if 0 < better < rate and least_rows(profile, size, Goal(goal.epsilon, better, goal.beta)) <= n:
             rate = better
             break
-    return (
-        f"error at most {_up(rate)} with probability at least {chance:g}, if the records are independent "
-        "draws that some hypothesis labels without error"
-    )
-
-
-def _up(rate: Fraction) -> str:
-    """Return a rate in six decimals, rounded up."""
-    return f"{-(-rate * 10**6 // 1) / 10**6:g}"
+    return f"error at most {shown_rate(rate)} with probability at least {chance}, {if_realizable(moved)}"
 
 
 def _compared(size: int, goal: Goal) -> str:
@@ -170,5 +170,5 @@ def _compared(size: int, goal: Goal) -> str:
     shown = f"{size:,}" if size < 10**12 else f"about 10^{len(str(size)) - 1}"
     return (
         f"at most {extra:,} mistakes more than the best of {shown} candidates, with probability at least "
-        f"{float(1 - goal.beta):g}, on all inputs"
+        f"{shown_chance(goal.beta)}, on all inputs"
     )

@@ -27,6 +27,7 @@ from geomdp.learners.accounting import Allocation, Layout, Reservoir, allocate, 
 from geomdp.learners.calibration import Calibration, calibrate
 from geomdp.learners.growth import Profile
 from geomdp.learners.layouts import stretch
+from geomdp.learners.promises import GRID, check_error, if_realizable, shown_chance, shown_rate
 
 MODES = ("validated", "rigorous", "paper")
 _UNIT = 1000  # losses are multiples of epsilon / 1000
@@ -226,10 +227,15 @@ def rigorous(
     beta: object,
     method: str = "carrier-boost",
     initial: bool = False,
+    moved: str = GRID,
 ) -> RunPlan:
     """Return a run with error at most alpha except with probability beta, on realizable distributions.
 
-    Where n is larger than needed, a smaller error is certified instead; the promise names it.
+    The distribution is that of the records as the learner sees them. Moving records to a grid may put points
+    with different labels on one place, and what was realizable before is so no longer.
+
+    Where n is larger than needed, a smaller error is certified instead; the promise names it, and what
+    moved the records.
 
     Raises:
         ArgumentError: when n is smaller than the guarantee needs; the message holds the number.
@@ -244,7 +250,7 @@ def rigorous(
         at least 712 records for error 0.1 with probability 0.9
     """
     check_choice("method", method, ("carrier-boost", "label-boost"))
-    rate, failure = check_beta(alpha, "alpha"), check_beta(beta)
+    rate, failure = check_error(alpha), check_beta(beta)
 
     def at(rate: Fraction) -> Calibration:
         loss = check_epsilon(epsilon), Fraction(delta)
@@ -259,18 +265,18 @@ def rigorous(
     if n < made.allocation.n:
         raise ArgumentError(
             "n",
-            f"at least {made.allocation.n:,} records for error {float(rate):g} with probability "
-            f"{float(1 - failure):g}",
+            f"at least {made.allocation.n:,} records for error {shown_rate(rate)} with probability "
+            f"{shown_chance(failure)}",
             f"{n:,}",
             "learning_plan() compares methods; mode='validated' runs without the certificate.",
         )
     for slack in (Fraction(21, 20), Fraction(6, 5), Fraction(3, 2)):  # spend what is left on a smaller error
         better = (rate * made.allocation.n / n * slack).limit_denominator(10**6)
-        if better < rate and at(better).allocation.n <= n:
+        if 0 < better < rate and at(better).allocation.n <= n:
             made, rate = at(better), better
             break
     promise = (
-        f"error at most {float(rate):g} with probability {float(1 - failure):g}, if the records are "
-        "independent draws that some hypothesis labels without error"
+        f"error at most {shown_rate(rate)} with probability at least {shown_chance(failure)}, "
+        f"{if_realizable(moved)}"
     )
     return RunPlan("rigorous", made.layout, made.m, stretch(made.allocation, n), promise)

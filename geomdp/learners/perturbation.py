@@ -31,13 +31,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from geomdp.core.classifier import Halfspace
-from geomdp.core.errors import CapacityError, check_beta, check_integer
+from geomdp.core.errors import ArgumentError, CapacityError, check_beta, check_integer
 from geomdp.learners.classes.base import check_rows
 from geomdp.learners.domains import Divided, FractionPairs
 from geomdp.learners.growth import Profile, halfspace_profile
@@ -55,11 +56,11 @@ class Perturbation:
         d: number of features, 1 to 3.
         radius: X.
         n: number of records.
-        beta: probability that the records are not in general position afterwards.
+        beta: probability that the records are not in general position afterwards; kept as a Fraction.
 
     Raises:
         ArgumentError: unless ``d`` is an integer with 1 <= d <= 3, ``radius`` is an integer >= 1, ``n`` is an
-            integer >= 1 and ``beta`` is a number with 0 < beta < 1.
+            integer >= 1 and ``beta`` is a number with 1e-300 <= beta <= 1 - 1e-12.
 
     Example:
         >>> moved = Perturbation(1, 512, 1000, Fraction(1, 20))
@@ -76,7 +77,7 @@ class Perturbation:
         check_integer("d", self.d, 1, 3)
         check_integer("radius", self.radius, 1)
         check_integer("n", self.n, 1)
-        check_beta(self.beta)
+        object.__setattr__(self, "beta", check_beta(self.beta))
 
     @property
     def spread(self) -> int:
@@ -104,16 +105,25 @@ class Perturbation:
     def apply(self, X: Any, sampler: Sampler) -> NDArray[Any]:
         """Return the perturbed records, times Delta': an (n, d) array of Python integers.
 
+        Coordinates beyond the radius are clipped to it first, each by itself: neighbours stay neighbours, and
+        no message tells of a record. Labels are kept as stated for records within the radius.
+
         Args:
-            X: (n, d) integers.
+            X: (n, d) integers; n is the number that the noise was made for.
             sampler: the source of the noise. It need not be secret, but must not depend on records.
+
+        Raises:
+            ArgumentError: unless ``X`` is a table of n rows of d integers.
         """
         width, scale = 2 * self.spread + 1, self.resolution
         rows = check_rows(X, self.d)
+        if len(rows) != self.n:
+            raise ArgumentError("X", f"a table of {self.n} rows", f"of {len(rows)}")
         moved = np.empty((len(rows), self.d), dtype=object)
         for i, row in enumerate(rows):
             for j, x in enumerate(row):
-                moved[i, j] = x * scale + sampler.uniform(width) - self.spread
+                inside = max(-self.radius, min(self.radius, x))
+                moved[i, j] = inside * scale + sampler.uniform(width) - self.spread
         return moved
 
     def domains(self) -> tuple[Divided, ...]:
@@ -183,7 +193,11 @@ def in_general_position(X: Any) -> bool:
 
     For at most d points: whether they are affinely independent. Exact, over all subsets.
 
+    Args:
+        X: (n, d) integers or Fractions, d >= 1.
+
     Raises:
+        ArgumentError: when X is no such table.
         CapacityError: when there are more than 200,000 subsets.
 
     Example:
@@ -192,7 +206,15 @@ def in_general_position(X: Any) -> bool:
         >>> in_general_position(np.array([[0, 0], [1, 1], [2, 2]]))
         False
     """
-    table = np.asarray(X, dtype=object)
+    try:
+        table = np.asarray(X, dtype=object)
+    except ValueError:
+        raise ArgumentError("X", "an (n, d) table", "rows of different lengths") from None
+    if table.ndim != 2 or not table.shape[1]:
+        raise ArgumentError("X", "an (n, d) table, d >= 1", f"of shape {table.shape}")
+    if not all(isinstance(value, Rational) for value in table.flat):
+        raise ArgumentError("X", "a table of integers or Fractions", "one with other values")
+    table = np.frompyfunc(Fraction, 1, 1)(table) if table.size else table
     n, d = table.shape
     size = min(n, d + 1)
     if math.comb(n, size) > _CHECKED:

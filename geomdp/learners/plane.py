@@ -40,6 +40,8 @@ from geomdp.learners.groups import draw_from_groups
 from geomdp.privacy.sampler import Sampler
 
 _PARTS = 128
+#: Most records that the estimators hand over: time grows with their square.
+MOST_ROWS = 40_000
 
 
 @dataclass(frozen=True)

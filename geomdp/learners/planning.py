@@ -11,7 +11,6 @@ from typing import Any
 from geomdp.core.errors import (
     ArgumentError,
     CapacityError,
-    check_beta,
     check_choice,
     check_epsilon,
     check_fraction,
@@ -33,7 +32,8 @@ from geomdp.learners.generalisation import (
 )
 from geomdp.learners.growth import Profile, composition_profile, halfspace_profile
 from geomdp.learners.interior import interior_run
-from geomdp.learners.plane import PlaneGrid
+from geomdp.learners.plane import MOST_ROWS, PlaneGrid
+from geomdp.learners.promises import check_error
 
 #: What is planned within a minute (bits of a radius or size, features), and where floats still guide.
 _BITS, _MOST_FEATURES = 20_000, 12
@@ -48,12 +48,13 @@ class Row:
 
     Attributes:
         name: the method.
-        n: records needed; None where no distribution-free guarantee exists.
+        n: records needed; None where no distribution-free guarantee exists, or none that can be listed.
         kind: "stated" (literal constants of the paper), "rigorous", "lower bound", "without privacy" or
             "baseline".
         rests_on: what the number rests on, in a sentence.
         pure: whether the guarantee is epsilon-DP with delta = 0.
-        runs: whether a learner of this package carries the guarantee out, at these sample sizes.
+        runs: whether a learner of this package carries the guarantee out, at these sample sizes; False where
+            there is no guarantee, and for lower bounds.
         m: sizes of the samples, for component-by-component methods.
         layout: their privacy parameters.
         allocation: their reservoirs.
@@ -128,7 +129,7 @@ class LearningPlan:
 def learning_plan(
     cls: str = "halfspaces",
     *,
-    d: int = 2,
+    d: int | None = None,
     k: int | None = None,
     epsilon: Any = 1,
     delta: Any = Fraction(1, 10**6),
@@ -143,7 +144,7 @@ def learning_plan(
     Args:
         cls: "halfspaces" (d features in [-radius, radius]), "thresholds", "intervals" or "compositions" of k
             thresholds under any Boolean function, on a domain of `size` values.
-        d: number of features, at most 12.
+        d: number of features of halfspaces, at most 12; 2 by default.
         k: number of thresholds of compositions, at most 6; 2 by default.
         epsilon, delta: the privacy guarantee; delta = 0 for pure privacy.
         alpha, beta: error and failure probability.
@@ -167,9 +168,9 @@ def learning_plan(
     """
     check_choice("cls", cls, CLASSES)
     loss, share, error, failure = _checked(epsilon, delta, alpha, beta)
-    values = _values(cls, d, k, radius, size)
+    features, values = _values(cls, d, k, radius, size)
     try:
-        return _planned(cls, (d, k, radius, values), (loss, share, error, failure), progress)
+        return _planned(cls, (features, k, radius, values), (loss, share, error, failure), progress)
     except OverflowError:
         raise CapacityError(
             "epsilon, alpha",
@@ -179,8 +180,8 @@ def learning_plan(
         ) from None
 
 
-def _values(cls: str, d: object, k: object, radius: object, size: object) -> int:
-    """Check the numbers of a class; return the size of the thresholds' domain.
+def _values(cls: str, d: object, k: object, radius: object, size: object) -> tuple[int, int]:
+    """Check the numbers of a class; return the number of features and the size of the thresholds' domain.
 
     Raises:
         ArgumentError: on numbers that make no sense or belong to another class.
@@ -189,16 +190,18 @@ def _values(cls: str, d: object, k: object, radius: object, size: object) -> int
     for name, number in (("radius", radius), ("size", size)):
         if isinstance(number, int) and abs(number).bit_length() > _BITS:
             raise CapacityError(name, f"an integer of at most {_BITS:,} bits", "a longer one")
-    check_integer("d", d, 1, _MOST_FEATURES)
+    if d is not None and cls != "halfspaces":
+        raise ArgumentError("d", f"None for {cls}", describe(d), "Thresholds have one feature.")
+    features = 2 if d is None else check_integer("d", d, 1, _MOST_FEATURES)
     count = {"thresholds": 1, "intervals": 2}.get(cls)
     if k is not None and (cls == "halfspaces" or check_integer("k", k, 1, MOST) != (count or k)):
         raise ArgumentError("k", f"None for {cls}", describe(k), "It belongs to cls='compositions'.")
     reach = check_integer("radius", radius, 1)
     if size is None:
-        return 2 * reach + 1
+        return features, 2 * reach + 1
     if cls == "halfspaces":
         raise ArgumentError("size", "None for halfspaces", "given", "Their grid has a radius.")
-    return check_integer("size", size, 1)
+    return features, check_integer("size", size, 1)
 
 
 def _planned(
@@ -212,8 +215,8 @@ def _planned(
     if cls == "halfspaces":
         profile = halfspace_profile(d, radius)
         domain = (Integers(0, 0),) * d  # limits follow from sizes alone
-        one = profile, Halfspaces(domain, merged=True)
-        two = halfspace_profile(d, radius, merged=False), Halfspaces(domain)
+        one = profile, Halfspaces(domain, merged=True, radius=radius)
+        two = halfspace_profile(d, radius, merged=False), Halfspaces(domain, radius=radius)
         layouts = {
             "carrier-boost, merged": (*one, "carrier-boost", False),
             "label-boost, merged": (*one, "label-boost", False),
@@ -255,9 +258,7 @@ def _checked(
     share = check_fraction("delta", delta)
     if share and not _LEAST_CHANCE <= share < Fraction(1, 2):
         raise ArgumentError("delta", "0, or a number with 10^-60 <= delta < 1/2", describe(share))
-    error, failure = check_beta(alpha, "alpha"), check_beta(beta)
-    if error > Fraction(1, 2):
-        raise ArgumentError("alpha", "at most 1/2, the error of a coin", describe(error))
+    error, failure = check_error(alpha), check_fraction("beta", beta)
     if error < _LEAST_ERROR:
         raise ArgumentError("alpha", "at least 10^-9", describe(error))
     if not _LEAST_CHANCE <= failure <= 1 - _LEAST_CHANCE:
@@ -345,12 +346,14 @@ def _tuples(profile: Profile, tuples: int, epsilon: Fraction, alpha: Fraction, b
 
 def _dual_grid(profile: Profile, radius: int, epsilon: Fraction, alpha: Fraction, beta: Fraction) -> Row:
     grid = PlaneGrid.complete(min(radius, 2**17))
+    needed = _selected(profile, grid.size, epsilon, alpha, beta) if radius <= grid.radius else None
     return Row(
         "exponential mechanism, dual grid",
-        _selected(profile, grid.size, epsilon, alpha, beta) if radius <= grid.radius else None,
+        needed,
         "rigorous",
         f"all {_short(grid.size)} halfplanes with dyadic slopes and offsets, which give every labelling of "
         "the square; union or double-sample bound",
+        runs=needed is not None and needed <= MOST_ROWS,
     )
 
 
@@ -401,7 +404,7 @@ def _stated(d: int, radius: int, target: tuple[Fraction, Fraction, Fraction, Fra
     ):
         n = stated.stated_size(d, radius, float(epsilon), float(delta), float(alpha), float(beta), oracle)
         text = f"the paper's constants as written, perturbation to general position, {words}"
-        rows.append(Row(f"stated constants, {oracle}", n, "stated", text, pure=False))
+        rows.append(Row(f"stated constants, {oracle}", n, "stated", text, pure=False, runs=d <= 2))
     return rows
 
 
@@ -415,9 +418,21 @@ def _references(
     none = "no guarantee for every realizable distribution: a convex surrogate loss, simulated only"
     return [
         Row("consistent hypothesis", learner, "without privacy", "double-sample bound, no privacy at all"),
-        Row("any learner", any_learner, "lower bound", "shattered points that the sample has not seen"),
-        Row("any proper pure learner", proper, "lower bound", "packing of thresholds and group privacy"),
-        Row("objective perturbation", None, "baseline", none),
-        Row("noisy gradient descent", None, "baseline", none, pure=False),
-        Row("majority label", None, "baseline", "a constant hypothesis: error up to 1/2", pure=True),
+        Row(
+            "any learner",
+            any_learner,
+            "lower bound",
+            "shattered points that the sample has not seen",
+            runs=False,
+        ),
+        Row(
+            "any proper pure learner",
+            proper,
+            "lower bound",
+            "packing of thresholds and group privacy",
+            runs=False,
+        ),
+        Row("objective perturbation", None, "baseline", none, runs=False),
+        Row("noisy gradient descent", None, "baseline", none, pure=False, runs=False),
+        Row("majority label", None, "baseline", "a constant hypothesis: error up to 1/2", runs=False),
     ]

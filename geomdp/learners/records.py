@@ -34,7 +34,7 @@ def snapped(X: Any, scale: Fraction, low: int, high: int, columns: int | None = 
         raise ArgumentError("scale", "a number > 0, at least 10^-100 and at most 10^100", "another one")
     table = as_numbers(X)
     if table.ndim != 2 or not table.shape[1] or (columns is not None and table.shape[1] != columns):
-        wanted = "at least one column" if columns is None else f"{columns} column"
+        wanted = "at least one column" if columns is None else f"{columns} column" + "s" * (columns != 1)
         raise ArgumentError("X", f"a table with {wanted}", f"of shape {table.shape}")
     if not np.isfinite(table).all():
         raise ArgumentError("X", "a table of finite numbers", "one with missing or infinite values")

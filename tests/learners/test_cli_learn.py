@@ -48,6 +48,7 @@ def test_rigorous_run_on_one_feature(geomdp):
     document = json.loads(out)
     assert code == 0
     assert "error at most" in document["promise"]
+    assert "if the records, moved to the grid that the grid file describes, are" in document["promise"]
     wrong, n = _mistakes(document, table, DELAYS)
     assert wrong < n / 5
 

@@ -19,6 +19,7 @@ from geomdp.learners.domains import Explicit, Integers
 from geomdp.learners.exponential import (
     HalfspaceGrid,
     PlaneGrid,
+    _distinct,
     _scores,
     default_grid,
     exponential_halfspace,
@@ -68,7 +69,7 @@ def test_scores_are_those_of_the_members(name):
     """The table of scores equals what each member's integer weights label correctly; flips give the rest."""
     grid, rng = GRIDS[name], np.random.default_rng(1)
     X, y = rng.integers(-4, 5, (9, 2)), rng.choice([-1, 1], 9)
-    table = _scores(grid, slice(0, len(grid.directions)), X, y.astype(np.int64))
+    table = _scores(grid, slice(0, len(grid.directions)), X, y.astype(np.int64), int((y < 0).sum()))
     for j, i in product(range(len(grid.directions)), range(len(grid.offsets))):
         for flipped in (False, True):
             right = int((grid.member(j, i, flipped=flipped).predict(_with_ones(X)) == y).sum())
@@ -112,8 +113,7 @@ def test_halfspaces_in_chunks_are_those_of_one_piece(monkeypatch):
         exponential_halfspace(X, y, GRIDS["scales"], 1, SimSampler(s), progress=sizes.append)
         for s in range(40)
     ]
-    level = [int((h.predict(_with_ones(X)) == y).sum()) for h in small]
-    assert level == [int((h.predict(_with_ones(X)) == y).sum()) for h in whole]
+    assert small == whole
     once = sizes[: len(sizes) // 40]
     assert once == sorted(once)
     assert once[-1] == 1
@@ -345,11 +345,56 @@ def test_chunks_do_not_change_the_table_of_scores(monkeypatch):
     y = np.where(X[:, 0] >= 7, 1, -1)
     whole = exponential_halfspace(X, y, 60, 2, SimSampler(0))
     monkeypatch.setattr(exponential_module, "_CELLS", 1)
-    monkeypatch.setattr(exponential_module, "_LEVELS", 5000)
+    for levels in (1, 5000):
+        monkeypatch.setattr(exponential_module, "_LEVELS", levels)
+        assert exponential_halfspace(X, y, 60, 2, SimSampler(0)) == whole
+    monkeypatch.setattr(exponential_module, "_PIECE", 7)
+    monkeypatch.setattr(exponential_module, "_TABLE", 10)
     assert exponential_halfspace(X, y, 60, 2, SimSampler(0)) == whole
-    monkeypatch.setattr(exponential_module, "_MOST", 100)
-    with pytest.raises(CapacityError, match="80 rows"):
+    room = len(default_grid(2, 60).offsets) + 79
+    monkeypatch.setattr(exponential_module, "_MOST", room)
+    with pytest.raises(CapacityError, match=r"at most 79 rows .* not of 80 rows"):
         exponential_halfspace(X, y, 60, 2, SimSampler(0))
+
+
+@settings(max_examples=60, deadline=None)
+@given(records, st.integers(0, 2), st.sampled_from(sorted(GRIDS)))
+def test_records_of_one_point_count_as_they_do_one_by_one(rows, times, name):
+    """Distinct points with the sums of their labels give each member the score of all records."""
+    grid, (X, y) = GRIDS[name], _split(rows + rows[:3] * times)
+    points, sums = _distinct(X, y)
+    assert len({tuple(p) for p in points.tolist()}) == len(points)
+    chunk = slice(0, 4)
+    table = _scores(grid, chunk, points, sums, int((y < 0).sum()))
+    for j, i in product(range(4), range(0, len(grid.offsets), 3)):
+        right = int((grid.member(j, i, flipped=False).predict(_with_ones(X)) == y).sum()) if len(X) else 0
+        assert table[j, i] == right
+
+
+def test_time_goes_by_distinct_points(monkeypatch):
+    """A table of 200,000 records on nine points gets each direction's scores from those points alone."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(-1, 2, (200_000, 2)), rng.choice([-1, 1], 200_000)
+    seen, inner = [], exponential_module._scores
+
+    def watched(grid, chunk, points, sums, negative):
+        seen.append(len(points))
+        return inner(grid, chunk, points, sums, negative)
+
+    monkeypatch.setattr(exponential_module, "_scores", watched)
+    h = exponential_halfspace(X, y, GRIDS["scales"], 1, SimSampler(0))
+    assert max(seen) <= 9
+    best = max(
+        int((grid_member.predict(_with_ones(X)) == y).sum())
+        for grid_member in (
+            GRIDS["scales"].member(j, i, flipped=flipped)
+            for j in range(0, len(GRIDS["scales"].directions), 5)
+            for i in range(0, len(GRIDS["scales"].offsets), 9)
+            for flipped in (False, True)
+        )
+    )
+    excess = GRIDS["scales"].excess(Fraction(1), Fraction(1, 10**6))
+    assert int((h.predict(_with_ones(X)) == y).sum()) > best - excess
 
 
 @pytest.mark.parametrize("x", [[float("nan")], ["a"], [1j], [None], [[1, 2]]])

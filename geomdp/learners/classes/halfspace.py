@@ -95,6 +95,7 @@ class Halfspaces:
         merged: whether (w, a_1) is one component.
         prefix: the components chosen so far: Fraction(+-1) and rationals, or (w, a_1) and rationals.
         progress: called with the fraction done by each sweep over the plane.
+        radius: a public bound on the records' coordinates; where it is large :meth:`admit` takes fewer rows.
 
     Raises:
         ArgumentError: unless there is an ordered domain or more, and ``prefix`` holds components of a
@@ -115,6 +116,7 @@ class Halfspaces:
     merged: bool = False
     prefix: tuple[Component, ...] = ()
     progress: Progress = None
+    radius: int = 1
 
     def __post_init__(self) -> None:
         if not self.coordinates:
@@ -150,7 +152,7 @@ class Halfspaces:
         domains = tuple(
             D.after(flat) if i == at and isinstance(D, Divided) else D for i, D in enumerate(self.coordinates)
         )
-        return Halfspaces(domains, self.merged, prefix, self.progress)
+        return Halfspaces(domains, self.merged, prefix, self.progress, self.radius)
 
     def domain(self) -> OrderedDomain:
         """Return the domain of the next component; for (w, a_1), twice that of a_1."""
@@ -171,7 +173,9 @@ class Halfspaces:
         Features up to 2 have sweeps of lines and planes, which take thousands of rows. With 3 features the
         first coordinate is chosen by a walk along the lines in which the rows' planes meet: little memory,
         but time that grows with the cube of the rows. Initial relabellings, and rounds in which w alone is
-        known, list the cells of an arrangement in space. More features are refused.
+        known, list the cells of an arrangement in space. More features are refused. How many rows the walk
+        takes depends on `radius`, too: beyond 27,000 products of coordinates exceed 64 bits, and nothing is
+        compiled.
 
         Raises:
             CapacityError: with the feature number, the size, and the largest size that is handled.
@@ -185,13 +189,19 @@ class Halfspaces:
             ... except CapacityError as error:
             ...     print(error.requirement)
             of at most 800 rows in sample 1 with 3 features
+            >>> C = Halfspaces(C.coordinates, merged=True, radius=2**20)
+            >>> try:
+            ...     C.admit((200, 90, 90), "carrier-boost", initial=False)
+            ... except CapacityError as error:
+            ...     print(error.requirement)
+            of at most 120 rows in sample 1 with 3 features
         """
         check_features(self.d)
         for i, size in enumerate(m):
             coordinates = i + (1 if self.merged else 0)  # of a_1, ..., the one chosen, w not counted
             free = self.d + 1 - max(1, coordinates)
             if free == 3:
-                self._fits(i, size, _IN_SPACE if coordinates else most_rows(3))
+                self._fits(i, size, _in_space(self.radius) if coordinates else most_rows(3))
             if initial and i == 0 and self.d == 3:
                 self._fits(i, size, most_rows(3))
             if i + 1 < len(m):  # the relabelling that follows: the component just chosen is fixed
@@ -214,8 +224,7 @@ class Halfspaces:
         """
         most, listed = [_FREE] * self.k, most_rows(3)
         if self.d == 3:
-            wide = 8 * radius**4 >= NARROW  # products of a walk in space
-            most[self.k - 3] = _IN_WIDE_SPACE if wide else _IN_SPACE
+            most[self.k - 3] = _in_space(radius)
             if initial:
                 most[0] = min(most[0], listed)
             if not self.merged:  # after w alone, samples 1 and 2 are labelled together
@@ -357,6 +366,11 @@ class Halfspaces:
     ) -> Cells:
         j = self.d + 1 - len(flat)
         return cells_of(Boundaries.of(reduced_rows(rows, flat)[0], wanted, j), self.progress)
+
+
+def _in_space(radius: int) -> int:
+    """Return the most rows of a walk in space; its products of coordinates fit 64 bits or do not."""
+    return _IN_WIDE_SPACE if 8 * radius**4 >= NARROW else _IN_SPACE
 
 
 def check_features(d: int) -> None:

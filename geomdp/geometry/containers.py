@@ -77,7 +77,9 @@ class Containers:
     @property
     def sizes(self) -> NDArray[np.int64]:
         """The (M,) numbers of points of the members."""
-        return np.array([int(unpack(row[None, :], len(self.W)).sum()) for row in self.bits], dtype=np.int64)
+        from geomdp.geometry import _container_kernels as kernels
+
+        return np.asarray(kernels.row_counts(self.bits), dtype=np.int64)
 
     def mask(self, index: int) -> NDArray[np.bool_]:
         """Return one member as (N,) booleans."""

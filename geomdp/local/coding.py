@@ -368,7 +368,8 @@ def plan_majority(bits: int, crossover: Fraction, failure: Fraction | float | st
     """Return the plan of :func:`amplify` by the union bound: error failure/bits for each bit.
 
     Raises:
-        ArgumentError: unless ``bits`` is an integer >= 1 and ``failure`` is a number with 0 < failure < 1.
+        ArgumentError: unless ``bits`` is an integer >= 1 and ``failure`` is a number with
+            10^-300 <= failure <= 1 - 10^-12.
 
     Example:
         >>> plan_majority(64, Fraction(1, 4), "0.05").copies

@@ -60,8 +60,8 @@ class Setting:
 
     Raises:
         ArgumentError: on a number of records outside 1..2^50, an epsilon outside [10^-6, 100], a beta outside
-            (0, 1), a tolerance outside 0..2^40, unknown labels or classes, and on thresholds where the domain
-            is not ordered.
+            [10^-300, 1 - 10^-12], a tolerance outside 0..2^40, unknown labels or classes, and on thresholds
+            where the domain is not ordered.
 
     Example:
         >>> setting = Setting(Domain.line(64), 500, 400, "1/3", classes="thresholds")
@@ -149,6 +149,7 @@ class Tester(ABC):
         resolution: the least t that is guaranteed, or None where nothing is.
         trusted: True if a third party must see all data.
         reason: why the tester cannot be used here, or "".
+        note: what else is worth knowing before a run, e.g. that it takes minutes, or "".
     """
 
     name: str = ""
@@ -156,6 +157,7 @@ class Tester(ABC):
     trusted: bool = False
     resolution: int | None = None
     reason: str = ""
+    note: str = ""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -284,10 +286,26 @@ def check_samples(setting: Setting, S_A: Sample, S_B: Sample) -> None:
     Raises:
         ArgumentError: on another domain or another number of records; both are public.
     """
-    for name, sample, n in (("S_A", S_A, setting.n_alice), ("S_B", S_B, setting.n_bob)):
-        if not isinstance(sample, Sample):
-            raise ArgumentError(name, "a Sample", f"a {type(sample).__name__}")
-        if sample.domain != setting.domain:
-            raise ArgumentError(name, "a sample on the plan's domain", "one on another domain")
-        if sample.n != n:
-            raise ArgumentError(name, f"a sample of n = {n} records, as planned", f"one of {sample.n}")
+    check_sample(setting, "Alice", S_A, "S_A")
+    check_sample(setting, "Bob", S_B, "S_B")
+
+
+def check_sample(setting: Setting, party: str, sample: Sample, name: str) -> None:
+    """Check that one party's sample is what the setting says; messages hold public facts only.
+
+    Args:
+        setting: the public setting.
+        party: "Alice" or "Bob".
+        sample: that party's records.
+        name: the argument's name for the message.
+
+    Raises:
+        ArgumentError: on what is no sample, on another domain or another number of records.
+    """
+    n = setting.n_alice if party == "Alice" else setting.n_bob
+    if not isinstance(sample, Sample):
+        raise ArgumentError(name, "a Sample", f"a {type(sample).__name__}")
+    if sample.domain != setting.domain:
+        raise ArgumentError(name, "a sample on the plan's domain", "one on another domain")
+    if sample.n != n:
+        raise ArgumentError(name, f"a sample of n = {n} records, as planned", f"one of {sample.n}")

@@ -29,6 +29,8 @@ def sweep_orders(domain: Domain, reach: int = 2) -> NDArray[np.int64] | None:
     if not constant.any() or len(np.unique(points, axis=0)) < len(points):
         return None
     moving = points[:, ~constant].astype(np.int64)
+    if not moving.shape[1]:
+        return np.zeros((1, 1), dtype=np.int64)  # a single point
     keys = [f for f in product(range(-reach, reach + 1), repeat=moving.shape[1]) if _leading(f)]
     keys.sort(key=lambda f: (sum(map(abs, f)), f[::-1]))
     return np.array([np.lexsort((*moving.T[::-1], moving @ np.array(f))) for f in keys], dtype=np.int64)

@@ -113,7 +113,7 @@ def elimination_plan(
 
     Raises:
         ArgumentError: unless ``epsilon`` is a number with 10^-6 <= epsilon <= 100 and ``beta`` is a number
-            with 0 < beta < 1.
+            with 10^-300 <= beta <= 1 - 10^-12.
 
     Example:
         >>> pure = elimination_plan(174, 3, 1)

@@ -65,7 +65,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from geomdp.core.errors import ArgumentError
+from geomdp.core.errors import ArgumentError, CapacityError
 from geomdp.geometry.subsets import cover_pairs
 from geomdp.testers.elimination_costs import (
     ROOM,
@@ -104,6 +104,8 @@ __all__ = [
 GRAIN = 1024
 #: Steps of budget that the game's table distinguishes on its diagonal, about.
 STEPS = 700
+#: Tables that are tried before a calibration is given up, and those of them that price the counting finish.
+MOST_ATTEMPTS, MOST_FINISHES = 40, 24
 #: Largest number of candidates for the counting finish.
 MOST_COUNTED = 16
 #: The resolution at which a first guess of the finish's price is made; it hardly depends on it.
@@ -230,8 +232,14 @@ def calibrate(
         concentrated: price by rho, select by the exponential mechanism.
         retries: double bottoms that are repeated before one of them is believed.
 
+    The share of a round is beta / rounds, and the prices of rounds and of the counting finish follow from
+    it: whatever number of rounds the resulting table needs, at most that many must have been shared out. A
+    number that was once too small is not tried again, and after MOST_FINISHES attempts the table does
+    without the counting finish, whose price also depends on the resolution. So the attempts end.
+
     Raises:
         ArgumentError: unless ``candidates`` is an integer >= 1.
+        CapacityError: on more candidates than the table can hold, or that need ever more rounds.
 
     Example:
         >>> calibrate(40150, 3, Fraction(1), Fraction(1, 10)).resolution <= 2700
@@ -239,17 +247,18 @@ def calibrate(
     """
     if candidates < 1:
         raise ArgumentError("candidates", "an integer >= 1", candidates)
-    rounds = 10
-    finish: dict[int, int] = {}
+    rounds, floor = 10, 0
+    finish: dict[int, int] | None = None
     unit = _unit(candidates, d, beta, concentrated=concentrated)
     power = 2 if concentrated else 1
-    for _ in range(30):
+    for attempt in range(MOST_ATTEMPTS):
         share = float(beta) / rounds * (1 - ROOM)
-        if not finish:
+        if attempt >= MOST_FINISHES:
+            finish = {}
+        elif finish is None:
+            guess = 1.005 * (_GAP / (d + 1)) ** power / unit
             finish = {
-                n: math.ceil(
-                    1.005 * finish_cost(n, _GAP, 0, share, concentrated) * (_GAP / (d + 1)) ** power / unit
-                )
+                n: math.ceil(guess * finish_cost(n, _GAP, 0, share, concentrated))
                 for n in range(1, MOST_COUNTED + 1)
             }
         table = game(
@@ -263,15 +272,14 @@ def calibrate(
             retries=retries,
             far=far_share(rounds, retries, float(beta) - share) if retries else None,
         )
-        depth = int(table.depth[table.start, table.start])
-        if depth + 1 != rounds and (depth + 1 > rounds or rounds > depth + 3):
-            rounds, finish = depth + 1, {}
+        needed = 1 + int(table.depth[table.start, table.start])
+        if needed > rounds:
+            rounds, floor, finish = needed, needed, None
             continue
-        least = Fraction(table.start * unit) / epsilon
-        if concentrated:
-            scaled = math.ceil(least * 2**80)
-            least = Fraction(math.isqrt(scaled) + 1, 2**40)
-        extra = math.ceil(least + Fraction(2, GRAIN))
+        if rounds > max(needed + 2, floor):
+            rounds, finish = max(needed, floor), None
+            continue
+        extra = _least_cap(Fraction(table.start * unit) / epsilon, concentrated=concentrated)
         cap = extra + tolerance
         t = (d + 1) * (cap - 1) + 1
         kappa = extra - Fraction(2, GRAIN)
@@ -282,7 +290,19 @@ def calibrate(
         if all(exact[n] <= finish[n] for n in finish):
             return Calibration(table, cap, t, tolerance, kappa, epsilon)
         finish = {n: max(finish[n], exact[n]) for n in finish}
-    raise RuntimeError("The calibration did not settle.")  # pragma: no cover - depth and units only grow
+    raise CapacityError("candidates", "few enough for the number of rounds to settle", candidates)
+
+
+def _least_cap(least: Fraction, *, concentrated: bool) -> int:
+    """Return the least K - t0 at which the table's start costs a party no more than its budget.
+
+    Args:
+        least: the start's budget in multiples of 1 / (K - t0), or of its square if `concentrated`, divided
+            by the party's.
+    """
+    if concentrated:
+        least = Fraction(math.isqrt(math.ceil(least * 2**80)) + 1, 2**40)
+    return math.ceil(least + Fraction(2, GRAIN))
 
 
 def _unit(candidates: int, d: int, beta: Fraction, *, concentrated: bool) -> float:

@@ -7,10 +7,12 @@ probability. The next step is a round (menus, price, bottom's score), the counti
 
 from __future__ import annotations
 
+import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from geomdp.geometry.cones import CuttingError
 from geomdp.geometry.containers import MOST_LISTED, Containers, build, opposite_families
 from geomdp.geometry.flats import column_basis
 from geomdp.geometry.levels import LevelCells, level_cutting
-from geomdp.geometry.subsets import cover_pairs
+from geomdp.geometry.subsets import cover_pairs, halfspace_subsets, line_count, maximal, pack
 from geomdp.testers.elimination_plan import (
     GRAIN,
     MOST_COUNTED,
@@ -33,6 +35,8 @@ from geomdp.testers.elimination_plan import (
 
 #: Sets with (pairs of halfspace subsets) * (candidates) up to this are listed, larger ones cut by cones.
 LISTED = 150_000
+#: In four and more dimensions cutting takes far longer than listing up to this, with lines for candidates.
+LISTED_HIGH = 4_000_000
 #: The same for runs with assumed menus, which list only what cannot be cut; all others may need longer ones.
 LISTED_ASSUMED = 4_000_000
 #: Ratios of the menus that are tried, by dimension, the usual one first: small ones need fewer rounds, but
@@ -48,6 +52,8 @@ SHARES_CROSSING = (Fraction(1, 7), Fraction(1, 10))
 SHARES = (4.0, 2.0, 1.0, 0.5, 0.25, 0.125, 1 / 32)
 #: A pair of halves is taken at once if it leaves this share of the poorer budget unneeded.
 COMFORT = 0.015
+#: Of the rule by which a step follows from the public state: raised when code changes what it returns.
+RULE = 2
 _KEPT = 48
 
 
@@ -157,11 +163,38 @@ class Menus:
         self.vectors = candidate_vectors(weights, lifted=lifted)
         self._memory: OrderedDict[Any, Any] = OrderedDict()
 
+    @cached_property
+    def digest(self) -> str:
+        """A hash (32 hex digits) of the candidates in order, and of the rule's version and constants."""
+        rule = (RULE, LISTED, LISTED_HIGH, LISTED_ASSUMED, MOST_LISTED, MOST_COUNTED, GRAIN)
+        facts = (*rule, RATIOS, SHARES_CROSSING, SHARES, COMFORT, self.weights.shape)
+        hashed = hashlib.sha256(repr(facts).encode())
+        for row in self.weights.tolist():
+            hashed.update(repr(row).encode())
+        return hashed.hexdigest()[:32]
+
     def get(self, alive: NDArray[np.int64], most: int, limit: int, method: str) -> Containers:
         """Return the containers of the candidates alive for the given sizes."""
-        key = (alive.tobytes(), most, limit, method)
-        found: Containers = self._kept(
-            key, lambda: build(self.vectors[alive], most, limit, method=method, generic=True)
+
+        def make() -> Containers:
+            points = self.vectors[alive]
+            if method != "list" or cover_pairs(*points.shape) * len(points) > MOST_LISTED:
+                return build(points, most, limit, method=method, generic=True)
+            subsets = pack(maximal(self._subsets(alive), most))
+            return Containers(points, most, limit, "linear", "list", subsets)
+
+        found: Containers = self._kept((alive.tobytes(), most, limit, method), make)
+        return found
+
+    def lines(self, alive: NDArray[np.int64]) -> int:
+        """Return how many distinct lines the candidates alive span: only these cut the directions."""
+        found: int = self._kept((alive.tobytes(), "lines"), lambda: line_count(self.vectors[alive]))
+        return found
+
+    def _subsets(self, alive: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return all generic halfspace subsets of the candidates alive: lists of any size are among them."""
+        found: NDArray[np.bool_] = self._kept(
+            (alive.tobytes(), "subsets"), lambda: halfspace_subsets(self.vectors[alive], generic=True)
         )
         return found
 
@@ -265,7 +298,10 @@ def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair
     """Yield pairs of menus, halves first, then the table's own proportions at the table's own prices."""
     n, d = len(state.alive), menus.vectors.shape[1]
     work = cover_pairs(n, d) * n
-    if work <= LISTED:
+    first = work <= LISTED
+    if not first and not plan.game.proved and work <= MOST_LISTED:
+        first = cover_pairs(menus.lines(state.alive), d) * n <= LISTED_HIGH
+    if first:
         yield from _sized(menus, state, plan, Fraction(1), "list")
     if plan.game.proved:
         yield from _levelled(menus, state, plan)
@@ -273,7 +309,7 @@ def _menu_pairs(menus: Menus, state: State, plan: Calibration) -> Iterator[_Pair
         for ratio in ratios(d):
             if int(ratio * n) > n // 2:
                 yield from _sized(menus, state, plan, 2 * ratio, "cones")
-    if LISTED < work <= (LISTED_ASSUMED if plan.game.assumed else MOST_LISTED):
+    if not first and work <= (LISTED_ASSUMED if plan.game.assumed else MOST_LISTED):
         yield from _sized(menus, state, plan, Fraction(1), "list")
 
 

@@ -10,11 +10,32 @@ from typing import Any
 import numpy as np
 
 from geomdp.core.domain import Domain
-from geomdp.core.errors import ArgumentError, InfeasibleError, check_choice, check_epsilon, check_integer
+from geomdp.core.errors import (
+    ArgumentError,
+    CapacityError,
+    InfeasibleError,
+    check_choice,
+    check_epsilon,
+    check_integer,
+    describe,
+)
 from geomdp.core.sample import Sample
+from geomdp.privacy.ledger import Session as LedgerSession
 from geomdp.privacy.sampler import Sampler, SecureSampler, SimSampler
+from geomdp.protocol.script import Session
 from geomdp.protocol.transcript import PARTIES
-from geomdp.testers.base import GUARANTEES, MOST_RECORDS, Outcome, Setting, Tester, check_samples
+from geomdp.testers.attended import attend_ledgered
+from geomdp.testers.base import (
+    GUARANTEES,
+    MOST_RECORDS,
+    Finding,
+    Outcome,
+    Setting,
+    Tester,
+    check_sample,
+    check_samples,
+)
+from geomdp.testers.scripted import ScriptedTester
 
 Progress = Callable[[float], None] | None
 #: How the reason of a row ends that only a thorough plan calibrates.
@@ -74,6 +95,11 @@ class PlanRow:
             return self.tester.reason
         return f"opt cannot exceed {self.tester.setting.largest_opt} at these numbers of records"
 
+    @property
+    def note(self) -> str:
+        """What else is worth knowing before a run, e.g. that it takes minutes, or ""."""
+        return self.tester.note
+
     def run(
         self,
         S_A: Sample,
@@ -97,32 +123,97 @@ class PlanRow:
             ArgumentError: when a sample is not what was planned.
             InfeasibleError: when the tester guarantees nothing here and the run is not forced.
         """
-        setting = self.tester.setting
-        check_samples(setting, S_A, S_B)
-        if not self.feasible and not force_uncertified:
+        check_samples(self.tester.setting, S_A, S_B)
+        self._check_promise(force_uncertified)
+        alice, bob = _samplers(rng)
+        finding = self.tester.converse(S_A, S_B, alice, bob)
+        return self._outcome(finding, simulated=alice.simulated or bob.simulated)
+
+    def attend(
+        self,
+        name: str,
+        sample: Sample,
+        *,
+        rng: np.random.Generator | int | None = None,
+        force_uncertified: bool = False,
+        ledger: LedgerSession | None = None,
+    ) -> Session[Outcome]:
+        """Return one party's run of the protocol against a counterpart elsewhere.
+
+        The session yields frames to send, and None where the counterpart's next frame must be sent in, e.g.
+        by :func:`geomdp.protocol.script.drive`. Both ends plan alike and attend the same row.
+
+        A counterpart that breaks off and dials again is answered with fresh noise, at a further loss. With
+        a ledger every such run is charged, and refused where the ledger cannot cover it. Without one the
+        caller must keep the account: each session that was started may have cost the whole budget.
+
+        Args:
+            name: "Alice" or "Bob": this party.
+            sample: this party's records.
+            rng: None for a real release from the operating system's entropy. A numpy Generator or a seed
+                gives a simulated run; equal seeds at both ends give what :meth:`run` gives.
+            force_uncertified: run although nothing is guaranteed at these sizes; the outcome says so.
+            ledger: a live session on this party's :class:`geomdp.privacy.ledger.Ledger`, a new one for
+                every run.
+
+        Returns:
+            The session; its result is the outcome as this party sees it. `simulated` speaks of its own noise
+            only, and what the counterpart spent is what its messages stated.
+
+        Raises:
+            ArgumentError: when the name, the sample or the ledger is not what was planned.
+            InfeasibleError: when the tester guarantees nothing here and the run is not forced, or when it
+                cannot be run by two parties apart.
+            BudgetError: at the session's start, when the ledger cannot cover the run; nothing is charged.
+            LedgerError: at the session's start, when the ledger's session holds a run already.
+            ProtocolError: from the session, when a frame of the counterpart is refused.
+
+        Example:
+            >>> D = Domain.line(64)
+            >>> S = Sample.from_cells(D, [5] * 500, [1] * 500)
+            >>> row = plan(D, n=500, epsilon=1).best
+            >>> session = row.attend("Alice", S)
+            >>> type(next(session)), next(session)  # a greeting of public facts; then Bob's is awaited
+            (<class 'bytes'>, None)
+        """
+        check_choice("name", name, PARTIES)
+        check_sample(self.tester.setting, name, sample, "sample")
+        self._check_promise(force_uncertified)
+        if not isinstance(self.tester, ScriptedTester):
+            raise InfeasibleError("tester", "one that two parties can run apart", f"'{self.name}'")
+        sampler = _samplers(rng)[PARTIES.index(name)]
+        inner = attend_ledgered(self.tester, name, sample, sampler, ledger)
+
+        def session() -> Session[Outcome]:
+            return self._outcome((yield from inner), simulated=sampler.simulated)
+
+        return session()
+
+    def _check_promise(self, forced: bool) -> None:
+        """Refuse a run of which nothing is guaranteed, unless it is forced, or that is impossible."""
+        if not self.feasible and not forced:
             raise InfeasibleError(
                 "n",
                 f"large enough for resolution {self.resolution} of tester '{self.name}'",
-                f"{setting.n} ({self.reason})",
+                f"{self.tester.setting.n} ({self.reason})",
                 "Raise epsilon or n, coarsen the grid, or force a run that is labelled uncertified.",
             )
         if self.resolution is None:
             raise InfeasibleError(
                 "tester", "one that can run on this domain", f"'{self.name}': {self.reason}"
             )
-        alice, bob = _samplers(rng)
-        finding = self.tester.converse(S_A, S_B, alice, bob)
-        spent = {name: finding.transcript.spent(name) for name in PARTIES}
+
+    def _outcome(self, finding: Finding, *, simulated: bool) -> Outcome:
         return Outcome(
             verdict=finding.verdict,
             tester=self.name,
             resolution=self.resolution,
             guarantee=self.guarantee,
             certified=self.feasible,
-            simulated=alice.simulated or bob.simulated,
+            simulated=simulated,
             trusted=self.trusted,
-            setting=setting,
-            spent=spent,
+            setting=self.tester.setting,
+            spent={name: finding.transcript.spent(name) for name in PARTIES},
             opt_interval=finding.opt_interval,
             party_intervals=finding.party_intervals,
             gap_interval=finding.gap_interval,
@@ -139,6 +230,7 @@ class PlanRow:
             "feasible": self.feasible,
             "trusted": self.trusted,
             "reason": self.reason,
+            "note": self.note,
         }
 
 
@@ -287,13 +379,40 @@ def plan(
     check_choice("classes", classes, ("auto", "halfspaces", "thresholds"))
     if classes == "auto":
         classes = "thresholds" if domain.ordered else "halfspaces"
+    if progress is not None and not callable(progress):
+        raise ArgumentError("progress", "a function of the fraction done, or None", describe(progress))
     n_alice, n_bob = _sizes(n)
     setting = Setting(domain, n_alice, n_bob, check_epsilon(epsilon), beta, labels, tolerance, classes)
     stages = list(_stages(setting, thorough))
     bar = _Bar(progress, [weight for weight, _ in stages])
-    rows = [PlanRow(make(bar.stage(i))) for i, (_, make) in enumerate(stages)]
+    rows = [PlanRow(_made(make, setting, bar.stage(i))) for i, (_, make) in enumerate(stages)]
     bar.end()
     return Plan(setting, tuple(sorted(rows, key=_resolution)), bool(thorough))
+
+
+class Unplanned(Tester):
+    """What stands in the plan for a tester whose constants are out of reach here."""
+
+    def __init__(self, setting: Setting, name: str, reason: str) -> None:
+        super().__init__(setting)
+        self.name, self.reason = name, reason
+
+    def converse(self, S_A: Sample, S_B: Sample, alice: Sampler, bob: Sampler) -> Finding:
+        """Refuse: there is nothing to run.
+
+        Raises:
+            InfeasibleError: always.
+        """
+        raise InfeasibleError("tester", "one that is usable here", f"'{self.name}': {self.reason}")
+
+
+def _made(make: Callable[[Progress], Tester], setting: Setting, progress: Progress) -> Tester:
+    """Return a stage's tester, or the reason in its place: one row never takes the plan with it."""
+    try:
+        return make(progress)
+    except CapacityError as error:
+        kind = make.args[0] if isinstance(make, partial) else make
+        return Unplanned(setting, getattr(kind, "name", "") or kind.__name__, str(error))
 
 
 class _Bar:

@@ -178,6 +178,12 @@ class Sketch:
         """The bound for two huge equal entries, below which no mass brings :meth:`miss`."""
         return math.exp(min(self._log_start, 50.0)) / (2 * self.buckets)
 
+    @property
+    def most_mass(self) -> int:
+        """A mass beyond which :meth:`miss` hardly falls: buckets then hold entries far above all noise."""
+        entry = 256 * max(Fraction(1), self.scale / self.rate)
+        return min(_MOST_MASS, math.ceil(self.buckets * entry**2))
+
     def equal_entries(self, k: int, r: int) -> float:
         """Return a certified bound on A(k, r)/g(0)^B for an even number r of entries k.
 
@@ -378,7 +384,7 @@ def _least(sketch: Sketch, balanced: bool, target: float, bound: int | None) -> 
 
     if bound is not None and not ones(bound - 1):
         return None
-    most, mass = _MOST_MASS if bound is None else bound, 2
+    most, mass = sketch.most_mass if bound is None else min(bound, sketch.most_mass), 2
     for good in (ones, all_vectors):
         low, high = mass - 1, mass
         while not good(high):

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from geomdp.core.errors import ArgumentError, CapacityError, InfeasibleError, check_choice
+from geomdp.core.errors import ArgumentError, CapacityError, InfeasibleError, check_choice, describe
 from geomdp.core.sample import Sample
 from geomdp.privacy.sampler import Sampler
 from geomdp.protocol.channel import Channel
 from geomdp.protocol.party import Party
 from geomdp.protocol.script import Script, Session, attend, play
 from geomdp.protocol.transcript import PARTIES, Transcript
-from geomdp.testers.base import Finding, Tester
+from geomdp.testers.base import Finding, Tester, check_sample
 
 #: Characters of a budget as a fraction that leave room for its parts, with longer denominators, in frames.
 MOST_TEXT = 120
+
+
+@dataclass(frozen=True)
+class Visit:
+    """One party's run before its first frame.
+
+    Attributes:
+        party: the party, with a fresh budget.
+        opening: the public parameters.
+        session: its frames, as :meth:`ScriptedTester.attend` returns them.
+        most: the most that the run can cost the party, as a pure privacy loss.
+    """
+
+    party: Party
+    opening: Mapping[str, Any]
+    session: Session[Finding]
+    most: Fraction
 
 
 class ScriptedTester(Tester):
@@ -76,13 +96,18 @@ class ScriptedTester(Tester):
     def attend(self, name: str, sample: Sample, sampler: Sampler) -> Session[Finding]:
         """Return one party's session: it yields frames to send, and None where a frame must be sent in.
 
+        Nothing here asks whether the tester guarantees anything at these sizes, or keeps an account: see
+        :meth:`geomdp.testers.plan.PlanRow.attend`. A counterpart that breaks off and dials again is answered
+        with fresh noise, at a further loss of the whole budget; the caller has to add these up.
+
         Args:
             name: "Alice" or "Bob".
             sample: this party's records; the other's are nowhere in the process.
             sampler: this party's source of noise.
 
         Raises:
-            ArgumentError: on a sample of another domain or size than planned (public facts).
+            ArgumentError: on another name, on what is no sample or sampler, and on a sample of another domain
+                or size than planned (public facts).
             CapacityError: when this party's budget is a fraction too long for frames to state its parts.
 
         Example:
@@ -108,22 +133,33 @@ class ScriptedTester(Tester):
             >>> findings["Alice"].transcript == findings["Bob"].transcript, findings["Bob"].verdict
             (True, 'Match')
         """
+        return self.visit(name, sample, sampler).session
+
+    def visit(self, name: str, sample: Sample, sampler: Sampler) -> Visit:
+        """Return what :meth:`attend` runs, with its party, which a ledger must watch.
+
+        Args:
+            name, sample, sampler: as in :meth:`attend`.
+
+        Raises:
+            ArgumentError: as in :meth:`attend`.
+            CapacityError: as in :meth:`attend`.
+        """
         check_choice("name", name, PARTIES)
         self._check_usable()
-        setting = self.setting
-        planned = setting.n_alice if name == "Alice" else setting.n_bob
-        if sample.domain != setting.domain:
-            raise ArgumentError("sample", "a sample on the plan's domain", "one on another domain")
-        if sample.n != planned:
-            raise ArgumentError(
-                "sample", f"a sample of n = {planned} records, as planned", f"one of {sample.n}"
-            )
+        check_sample(self.setting, name, sample, "sample")
+        if not isinstance(getattr(sampler, "simulated", None), bool):
+            raise ArgumentError("sampler", "a source of noise, e.g. SecureSampler()", describe(sampler))
         transcript = Transcript(self.opening())
         party = self.party(name, sample, sampler)
         if len(str(party.budget.epsilon)) > MOST_TEXT:
             wanted = f"a fraction of at most {MOST_TEXT} characters where messages are frames"
             raise CapacityError("epsilon", wanted, "a longer one")
-        return attend(self.script(transcript), party, transcript, Channel(name, transcript.parameters))
+        channel = Channel(name, transcript.parameters)
+        session = attend(self.script(transcript), party, transcript, channel)
+        budgets = getattr(self, "budgets", None)
+        most = self.setting.epsilon if budgets is None else Fraction(budgets[name])
+        return Visit(party, transcript.parameters, session, most)
 
     def _check_usable(self) -> None:
         if self.reason:

@@ -479,6 +479,11 @@ def test_own_sample_must_be_as_planned():
         tester.attend("Bob", g.Sample.from_cells(g.Domain.line(5), [1] * N, [1] * N), SimSampler(0))
     with pytest.raises(ArgumentError, match="name"):
         tester.attend("Curator", samples(tester)[0], SimSampler(0))
+    for wrong in (None, 5, [1, -1]):
+        with pytest.raises(ArgumentError, match="Argument 'sample' must be a Sample"):
+            tester.attend("Alice", wrong, SimSampler(0))
+        with pytest.raises(ArgumentError, match="Argument 'sampler' must be a source of noise"):
+            tester.attend("Alice", samples(tester)[0], wrong)
 
 
 LONG = Fraction(10**59 + 1, 10**59)  # 121 characters

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from geomdp.core.domain import Domain
+from geomdp.core.errors import CapacityError
 from geomdp.core.sample import Sample
 from geomdp.geometry.arrangement import dichotomies
 from geomdp.geometry.containers import MOST_LISTED
@@ -268,3 +269,24 @@ def test_the_separation_bound_is_tight() -> None:
     assert mistakes(alice, np.array([[10, 1], [10, -1]])).tolist() == [k, k]  # (1, 0) lies between these two
     assert mistakes(bob, np.array([[1, 0]])).tolist() == [k]
     assert int((mistakes(alice, W) + mistakes(bob, W)).min()) == 3 * k
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "beta"), [(30, "1/2"), (50, "1/2"), (100, "9/10"), (50, "1/10"), (100, "1/4")]
+)
+@pytest.mark.parametrize(("candidates", "d"), [(14, 3), (12, 2), (2, 2), (1, 1), (18, 3), (104, 4)])
+def test_calibrations_settle_and_share_out_every_round(candidates, d, epsilon, beta):
+    """With few candidates and much budget, too, beta covers as many rounds as the table may need."""
+    found = calibrate(candidates, d, Fraction(epsilon), Fraction(beta))
+    table = found.game
+    assert table.size[table.start, table.start] >= candidates
+    assert (1 + int(table.depth[table.start, table.start])) * table.share <= Fraction(beta)
+    assert found.units(Fraction(epsilon)) >= table.start
+    assert found.resolution == (d + 1) * (found.cap - 1) + 1
+
+
+def test_rounds_that_never_settle_are_a_capacity_error(monkeypatch):
+    """A calibration without end is reported as too large, not as a crash."""
+    monkeypatch.setattr("geomdp.testers.elimination_plan.MOST_ATTEMPTS", 1)
+    with pytest.raises(CapacityError, match="settle"):
+        calibrate.__wrapped__(14, 3, Fraction(30), Fraction(1, 2))

@@ -18,7 +18,7 @@ from geomdp.protocol.channel import Channel
 from geomdp.protocol.transcript import PARTIES, Message, Transcript
 from geomdp.testers.base import Setting
 from geomdp.testers.elimination import HalfspaceElimination, menus_of
-from geomdp.testers.elimination_rounds import Finish, Round
+from geomdp.testers.elimination_rounds import Finish, Menus, Round
 from geomdp.testers.elimination_turns import (
     BOTTOM,
     MOST_NOISY,
@@ -273,6 +273,30 @@ def test_parties_that_plan_different_runs_part_at_the_hello(word):
     text, frames = refusal(made().attend("Alice", pair(0)[0], SimSampler(1)), [hello])
     assert f"'{word}'" in text or "does not know" in text
     assert len(frames) == 1
+
+
+def test_parties_with_other_menus_part_at_the_hello(monkeypatch):
+    """Candidates in another order, or another rule for menus, are refused before any budget is spent."""
+    own, menus = made(), menus_of(LINE)
+    for other in (
+        Menus(menus.weights[::-1].copy()),
+        Menus(2 * menus.weights),
+        replace_rule(monkeypatch, menus),
+    ):
+        assert len(other.weights) == len(menus.weights)
+        hello = Channel("Bob", {**own.opening(), "menus": other.digest}).hello()
+        text, frames = refusal(own.attend("Alice", pair(0)[0], SimSampler(1)), [hello])
+        assert "'menus'" in text
+        assert len(frames) == 1
+
+
+def replace_rule(monkeypatch, menus):
+    """Return the same candidates under another version of the rule."""
+    with monkeypatch.context() as changed:
+        changed.setattr("geomdp.testers.elimination_rounds.RULE", 0)
+        other = Menus(menus.weights)
+        assert other.digest != menus.digest
+    return other
 
 
 def test_own_records_must_be_as_planned():

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 
 import geomdp as g
+from geomdp.core.errors import ArgumentError, CapacityError, InfeasibleError
 from geomdp.privacy.sampler import SecureSampler
+from geomdp.testers.base import Setting
+from geomdp.testers.elimination import HalfspaceElimination
+from geomdp.testers.plan import PlanRow
 
 SQUARE = g.Domain.grid([("x", 0, 1, 4), ("y", 0, 1, 4)])
 AXIS = g.Domain.grid([("x", 0, 1, 16)])
@@ -216,7 +220,6 @@ def test_a_smaller_epsilon_never_resolves_more():
 def test_menus_of_many_candidates_are_measured_only_when_asked(monkeypatch):
     """The default plan gives a reason in place of a long measurement; once measured, it shows the value."""
     from geomdp.testers import elimination
-    from geomdp.testers.elimination import HalfspaceElimination
 
     calls = []
     real = elimination.first_menus
@@ -258,3 +261,62 @@ def test_a_plan_says_what_thorough_would_add(monkeypatch):
     assert made.to_dict()["left_out"] == made.left_out
     assert g.plan(AXIS, n=300, epsilon=1, thorough=True).left_out == ""
     assert g.plan(LONG, n=300, epsilon=1).left_out == ""
+
+
+SMALL = [
+    g.Domain.grid([("x", 0, 1, 2), ("y", 0, 1, 2)]),
+    g.Domain([[1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1]]),
+    g.Domain([[2, -1]]),
+    g.Domain([[1, 2], [-1, -2]]),
+    g.Domain([[1, 1, 2], [2, 2, 4], [0, 1, 1], [1, 0, 1], [-1, 0, -1]]),
+]
+
+
+@pytest.mark.parametrize("domain", SMALL)
+@pytest.mark.parametrize(("epsilon", "beta"), [(30, "0.5"), (100, "0.9"), (50, "0.1"), ("1/100", "1e-6")])
+def test_small_domains_have_plans(domain, epsilon, beta):
+    """On antipodal, dependent and single points every row has a resolution or a reason."""
+    for row in g.plan(domain, n=100, epsilon=epsilon, beta=beta, thorough=domain.m < 3).testers:
+        assert row.resolution is not None or row.reason
+
+
+@pytest.mark.parametrize("beta", ["1e-300", 1 - Fraction(1, 10**12)])
+@pytest.mark.parametrize("domain", [SMALL[0], AXIS])
+def test_both_ends_of_beta_have_plans(domain, beta):
+    """At the least and the largest beta each row has a resolution or a reason; beyond, beta is named."""
+    for row in g.plan(domain, n=100, epsilon=1, beta=beta, thorough=domain.m < 5).testers:
+        assert row.resolution is not None or row.reason
+    for wrong in (0, 1, "1e-301", "1e-400", "0." + "9" * 29, Fraction(1, 10**400)):
+        with pytest.raises(ArgumentError, match=r"Argument 'beta' must be a (finite )?number"):
+            g.plan(domain, n=100, epsilon=1, beta=wrong)
+
+
+def test_one_row_out_of_reach_leaves_the_others(monkeypatch):
+    """A tester whose constants are too large to find becomes a row with the reason; nobody can run it."""
+
+    def crowded(self, setting):
+        raise CapacityError("m", "small", "large")
+
+    whole = {row.name for row in g.plan(AXIS, n=100, epsilon=1).testers}
+    monkeypatch.setattr("geomdp.testers.median_depth.MedianDepth.__init__", crowded)
+    rows = {row.name: row for row in g.plan(AXIS, n=100, epsilon=1).testers}
+    assert set(rows) == whole
+    assert rows["median-depth"].reason == "Argument 'm' must be small, not large."
+    sample = _match(AXIS, 100)
+    with pytest.raises(InfeasibleError):
+        rows["median-depth"].run(sample, sample, force_uncertified=True)
+
+
+def test_progress_must_be_callable():
+    """What cannot be told is refused by name."""
+    with pytest.raises(ArgumentError, match="Argument 'progress' must be"):
+        g.plan(AXIS, n=100, epsilon=1, progress=3)
+
+
+def test_a_run_of_minutes_is_announced():
+    """Elimination says before a run that its menus take long to build, and only where they do."""
+    for levels, slow in ((2, False), (3, True)):
+        domain = g.Domain.grid([(name, 0, 1, levels) for name in "xyz"])
+        row = PlanRow(HalfspaceElimination(Setting(domain, 100, 100, 1), constants="paper"))
+        assert ("minutes" in row.note) == slow
+        assert row.to_dict()["note"] == row.note

@@ -17,7 +17,7 @@ from geomdp.privacy.audit import laplace_law, neighbour_pairs, worst_log_ratio
 from geomdp.privacy.budget import Budget
 from geomdp.privacy.enclosure import Interval
 from geomdp.privacy.law import dlap_pmf, dlap_sf
-from geomdp.privacy.sampler import SecureSampler, SimSampler
+from geomdp.privacy.sampler import SecureSampler, SimSampler, noise_scale
 from geomdp.protocol.transcript import Message, Transcript
 from geomdp.testers.base import Setting
 from geomdp.testers.ray_sketch import Course, RaySketch, Sketcher, bucketed, holds_zero, rays_of
@@ -499,3 +499,13 @@ def test_each_party_alone_comes_to_the_same_finding(domain):
     for mine in results.values():
         assert mine.transcript.to_dict() == together.transcript.to_dict()
         assert mine.verdict == together.verdict
+
+
+def test_a_search_without_end_is_given_up():
+    """Where one dominant entry stays above the level at any mass, more buckets are tried, and certified."""
+    scale = noise_scale(2, Fraction(50))
+    found = design(scale, scale, Fraction(1, 1000), Fraction(1, 1000), False)
+    assert found.sketch.buckets > 512
+    assert found.sketch.miss(found.mass, balanced=False) <= 1 / 1000 < found.sketch.miss(2, balanced=False)
+    blocked = Sketch(512, scale, scale, Fraction(33, 100), Fraction(1, 1000))
+    assert blocked.floor <= 1 / 1000 < blocked.miss(blocked.most_mass, balanced=False)

@@ -61,7 +61,7 @@ def users_for_side(d: int, epsilon: Number, length: float = 1.0, beta: Number = 
     """Return the least n with right_side_probability >= 1 - beta: linear in d.
 
     Raises:
-        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
+        ArgumentError: unless ``beta`` is a number with 10^-300 <= beta <= 1 - 10^-12.
 
     Example:
         >>> [users_for_side(d, 1) / (d + 1) for d in (5, 40)] < [13, 13]
@@ -120,7 +120,7 @@ def users_for_mean(
     The typical case is n = (d - 1) (B^2/d)/(s tan)^2, for which the noise across mu has the critical angle.
 
     Raises:
-        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
+        ArgumentError: unless ``beta`` is a number with 10^-300 <= beta <= 1 - 10^-12.
 
     Example:
         >>> users_for_mean(40, 1) / users_for_mean(20, 1) > 3.4
@@ -177,7 +177,7 @@ def users_for_one_bit(epsilon: Number, length: float = 1.0, beta: Number = Fract
     The probability grows with odd n, so that n is doubled and then bisected.
 
     Raises:
-        ArgumentError: unless ``beta`` is a number with 0 < beta < 1.
+        ArgumentError: unless ``beta`` is a number with 10^-300 <= beta <= 1 - 10^-12.
         CapacityError: when 10^9 users do not suffice.
 
     Example:
